@@ -1,0 +1,287 @@
+package control
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrUndecodable is returned when bytes are not a message of this package.
+// Nothing of the input was used.
+var ErrUndecodable = errors.New("undecodable control message")
+
+// Kind is one of the four things that are steered.
+type Kind string
+
+// The kinds, in the order in which windows that close together are decided.
+const (
+	Placement Kind = "placement"
+	Split     Kind = "split"
+	Servers   Kind = "servers"
+	Coding    Kind = "coding"
+)
+
+// Kinds lists the kinds in that order.
+var Kinds = []Kind{Placement, Split, Servers, Coding}
+
+// Mode is how far a kind may go.
+type Mode string
+
+// The modes: decide nothing; publish, executors only record; act.
+const (
+	Observe Mode = "observe"
+	Advise  Mode = "advise"
+	Act     Mode = "act"
+)
+
+// Headers of decision records and commands: where on the bus the inputs of the
+// decision ended. They are not part of the body (DESIGN §3.3).
+const (
+	DecisionSchema = "decision/1"
+	CommandSchema  = "command/1"
+	OutcomeSchema  = "outcome/1"
+
+	HeaderSchema     = "Penstock-Schema"
+	HeaderDecision   = "Penstock-Decision"    // decision id
+	HeaderWindowsSeq = "Penstock-Windows-Seq" // per partition, comma separated
+	HeaderOutcomes   = "Penstock-Outcomes-Seq"
+	HeaderOperator   = "Penstock-Operator-Rev"
+	HeaderPart       = "Penstock-Part" // i/n of a decision sent in parts
+)
+
+// Window is a window of event time, half open, in UTC.
+type Window struct {
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end"`
+}
+
+// Reason says why something was done, or was not. Code is typed by the kind's
+// policy (OverCapacity, NoRoom, Cooldown, Frozen, …).
+type Reason struct {
+	Code     string         `json:"code"`
+	Scope    string         `json:"scope,omitempty"`
+	Owner    string         `json:"owner,omitempty"`
+	Count    int64          `json:"count,omitempty"`
+	Text     string         `json:"text,omitempty"`
+	Evidence map[string]any `json:"evidence,omitempty"`
+}
+
+// CommandRef names a command of a decision.
+type CommandRef struct {
+	Scope string `json:"scope"`
+	Epoch uint64 `json:"epoch"`
+	Moves int    `json:"moves,omitempty"`
+}
+
+// Operator is the operator's switches of a kind at the time of a decision.
+type Operator struct {
+	Mode     Mode     `json:"mode"`
+	Frozen   bool     `json:"frozen,omitempty"`
+	Evacuate []string `json:"evacuate,omitempty"`
+	// Rollback asks for the inverse of what was decided in windows that ended
+	// after this time.
+	Rollback *time.Time `json:"rollback,omitempty"`
+}
+
+// Decision is the record of a decided window: there is one in every mode.
+type Decision struct {
+	Version    int          `json:"version"`
+	Kind       Kind         `json:"kind"`
+	Window     Window       `json:"window"`
+	Mode       Mode         `json:"mode"`
+	Case       string       `json:"case,omitempty"` // minimal, overhead-first, overhead-continuous
+	Reasons    []Reason     `json:"reasons"`
+	Commands   []CommandRef `json:"commands"`
+	Operator   Operator     `json:"operator"`
+	Incomplete bool         `json:"incomplete,omitempty"`
+	Policy     string       `json:"policy"` // digest of the policy's configuration
+	State      string       `json:"state"`  // digest of the policy's state after it
+}
+
+// Command is what executors apply: exactly one payload, that of its kind.
+// Tables are idempotent by (kind, scope, epoch); moves by (owner, version).
+type Command struct {
+	Version    int    `json:"version"`
+	Kind       Kind   `json:"kind"`
+	Scope      string `json:"scope"`
+	Epoch      uint64 `json:"epoch"`
+	Window     Window `json:"window"`
+	Mode       Mode   `json:"mode"`
+	TTL        string `json:"ttl"` // Go duration, from the message's server time
+	Reason     Reason `json:"reason"`
+	Supersedes uint64 `json:"supersedes,omitempty"`
+	Placement  *Moves `json:"placement,omitempty"`
+}
+
+// Moves is the payload of placement.
+type Moves struct {
+	Moves []Move `json:"moves"`
+}
+
+// MaxMoves is the most moves of one command.
+const MaxMoves = 1000
+
+// Move takes an owner's data from one site to another. Version is the owner's
+// counter after the move.
+type Move struct {
+	Owner   string `json:"owner"`
+	From    string `json:"from"`
+	To      string `json:"to"`
+	Version uint64 `json:"version"`
+	Bytes   int64  `json:"bytes"`
+}
+
+// Status is how a command or a move ended.
+type Status string
+
+// The statuses. AlreadyApplied counts and is never published for a move: one
+// outcome per (owner, version).
+const (
+	Done           Status = "done"
+	Failed         Status = "failed"
+	Refused        Status = "refused"
+	Expired        Status = "expired"
+	Advised        Status = "advised"
+	AlreadyApplied Status = "already-applied"
+)
+
+// Outcome is an executor's answer: to a move (Owner and Move set) or to a table
+// (Epoch set).
+type Outcome struct {
+	Version int       `json:"version"`
+	Kind    Kind      `json:"kind"`
+	Scope   string    `json:"scope"`
+	Owner   string    `json:"owner,omitempty"`
+	Move    uint64    `json:"move,omitempty"`
+	Epoch   uint64    `json:"epoch,omitempty"`
+	Status  Status    `json:"status"`
+	Reason  string    `json:"reason"`
+	Target  string    `json:"target,omitempty"`
+	Bytes   int64     `json:"bytes"`
+	TookUS  int64     `json:"took_us"`
+	By      string    `json:"by"`
+	At      time.Time `json:"at"`
+}
+
+// LocationState is how an owner's data stands at its location.
+type LocationState string
+
+// The states of a location.
+const (
+	Live    LocationState = "live"
+	Moving  LocationState = "moving"
+	Retired LocationState = "retired"
+)
+
+// Location is where an owner's data is: the value of KV locations. Exactly one
+// copy is live, the one named here.
+type Location struct {
+	Site    string        `json:"site"`
+	Version uint64        `json:"version"`
+	State   LocationState `json:"state"`
+	Since   time.Time     `json:"since"`
+	// Pinned owners are never moved by a decision.
+	Pinned bool `json:"pinned,omitempty"`
+}
+
+// Encode returns the canonical JSON of a message of this package, without a
+// newline at the end.
+func Encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// DecodeDecision reads a decision record.
+func DecodeDecision(body []byte) (*Decision, error) {
+	d := new(Decision)
+	if err := decode(body, "decision", d); err != nil {
+		return nil, err
+	}
+	return d, checkHead("decision", d.Version, d.Kind)
+}
+
+// DecodeCommand reads a command and checks that it has the payload of its kind.
+func DecodeCommand(body []byte) (*Command, error) {
+	c := new(Command)
+	if err := decode(body, "command", c); err != nil {
+		return nil, err
+	}
+	if err := checkHead("command", c.Version, c.Kind); err != nil {
+		return nil, err
+	}
+	if _, err := time.ParseDuration(c.TTL); err != nil {
+		return nil, invalid("command", "ttl", c.TTL, "a duration such as 10m")
+	}
+	if c.Kind == Placement {
+		if c.Placement == nil {
+			return nil, invalid("command", "placement", "", "moves")
+		}
+		for _, m := range c.Placement.Moves {
+			if m.Owner == "" || m.From == "" || m.To == "" || m.Version == 0 || m.From == m.To {
+				return nil, invalid("command", "placement.moves", fmt.Sprintf("%+v", m), "owner, from, another to, and a version of at least 1")
+			}
+		}
+	}
+	return c, nil
+}
+
+// DecodeOutcome reads an outcome.
+func DecodeOutcome(body []byte) (*Outcome, error) {
+	o := new(Outcome)
+	if err := decode(body, "outcome", o); err != nil {
+		return nil, err
+	}
+	switch o.Status {
+	case Done, Failed, Refused, Expired, Advised, AlreadyApplied:
+	default:
+		return nil, invalid("outcome", "status", string(o.Status), "done, failed, refused, expired, advised or already-applied")
+	}
+	return o, checkHead("outcome", o.Version, o.Kind)
+}
+
+// DecodeLocation reads a value of KV locations.
+func DecodeLocation(body []byte) (*Location, error) {
+	l := new(Location)
+	if err := decode(body, "location", l); err != nil {
+		return nil, err
+	}
+	switch l.State {
+	case Live, Moving, Retired:
+	default:
+		return nil, invalid("location", "state", string(l.State), "live, moving or retired")
+	}
+	if l.Site == "" {
+		return nil, invalid("location", "site", "", "a site")
+	}
+	return l, nil
+}
+
+func decode(body []byte, what string, v any) error {
+	if err := json.Unmarshal(body, v); err != nil {
+		return fmt.Errorf("%s: %w: %w", what, ErrUndecodable, err)
+	}
+	return nil
+}
+
+func checkHead(what string, version int, kind Kind) error {
+	if version != 1 {
+		return invalid(what, "version", fmt.Sprint(version), "1")
+	}
+	for _, k := range Kinds {
+		if k == kind {
+			return nil
+		}
+	}
+	return invalid(what, "kind", string(kind), "placement, split, servers or coding")
+}
+
+func invalid(what, field, got, expected string) error {
+	return fmt.Errorf("%s: field %s: got %.80q, expected %s: %w", what, field, got, expected, ErrUndecodable)
+}
