@@ -1,0 +1,75 @@
+# Every target that a builder or a newcomer needs. `make help` lists them.
+.DEFAULT_GOAL := help
+SHELL := bash
+
+GO          ?= go
+BIN         := $(CURDIR)/bin
+TOOLS       := $(CURDIR)/.bin
+OUT         ?= penstock-out
+PKG         ?= ./...
+T           ?= .
+
+GOLANGCI_VERSION := v2.15.0
+GOFUMPT_VERSION  := v0.12.0
+
+.PHONY: help
+help: ## List the targets.
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+.PHONY: build
+build: ## Build the binary into bin/.
+	@mkdir -p $(BIN)
+	$(GO) build -o $(BIN)/penstock ./pipeline/cmd/penstock
+
+.PHONY: run
+run: build ## Run the paper's day through the whole loop on an embedded bus; the report is in penstock-out/.
+	@mkdir -p $(OUT)
+	$(BIN)/penstock import workload infra/examples/paper-day.yaml -o $(OUT)/paper-day.parquet
+	$(BIN)/penstock replay $(OUT)/paper-day.parquet --config infra/examples/paper.yaml --out $(OUT)
+
+.PHONY: test
+test: ## Run all tests with the race detector off; T=Name PKG=./folder/ narrow it down.
+	$(GO) test -timeout 15m -run '$(T)' $(PKG)
+
+.PHONY: race
+race: ## Run all tests under the race detector.
+	$(GO) test -race -timeout 20m -run '$(T)' $(PKG)
+
+.PHONY: lint
+lint: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## Run the linters, import floors included.
+	$(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) run ./...
+
+.PHONY: fmt
+fmt: $(TOOLS)/gofumpt-$(GOFUMPT_VERSION) ## Format the code.
+	$(TOOLS)/gofumpt-$(GOFUMPT_VERSION) -w infra schemas producers consumers pipeline
+
+.PHONY: bench
+bench: ## Measure the rows of the design's speed table; ratios are of one run.
+	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m $(if $(filter ./...,$(PKG)),./pipeline/bench/ ./consumers/decider/placement/,$(PKG))
+
+.PHONY: golden
+golden: ## Write the golden files anew; the diff is the review.
+	$(GO) test ./... -run Golden -update
+
+.PHONY: crash
+crash: build ## Kill the whole process at 20 seeded points of make run; the results must not differ.
+	$(GO) test -count 1 -timeout 60m -run TestKill ./pipeline/cmd/penstock/ -args -kills 20
+
+.PHONY: fuzz
+fuzz: ## Fuzz every decoder for FUZZTIME (default 20s) each.
+	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p 2>/dev/null | grep '^Fuzz'); do \
+	  echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $${FUZZTIME:-20s} $$p || exit 1; done; done
+
+.PHONY: clean
+clean: ## Remove what was built and the default output folder.
+	rm -rf $(BIN) $(OUT)
+
+$(TOOLS)/golangci-lint-$(GOLANGCI_VERSION):
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv $(TOOLS)/golangci-lint $@
+
+$(TOOLS)/gofumpt-$(GOFUMPT_VERSION):
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) $(GO) install mvdan.cc/gofumpt@$(GOFUMPT_VERSION)
+	mv $(TOOLS)/gofumpt $@
