@@ -1,0 +1,201 @@
+// Package config reads and checks the one YAML file (DESIGN §5).
+//
+// Reading returns all faults at once, each with file, line, field path, what was
+// there and what was expected; unknown fields are faults. A file with faults
+// gives no configuration: nothing is half applied. Defaults are those of
+// [Default], which `penstock config default` prints with comments.
+package config
+
+import (
+	"time"
+)
+
+// Config is the whole file.
+type Config struct {
+	// Sites are the clouds or data centres, in the order that breaks ties.
+	Sites []Site `yaml:"sites"`
+	// Placement steers in which site each owner's data lives.
+	Placement Placement `yaml:"placement"`
+	// Residency binds owners to sites by pattern; the first rule that matches
+	// an owner counts. Without a match all sites are allowed.
+	Residency []Residency `yaml:"residency"`
+	// Split, Servers and Coding steer the other three kinds.
+	Split   Split   `yaml:"split"`
+	Servers Servers `yaml:"servers"`
+	Coding  Coding  `yaml:"coding"`
+	// Prices are what traffic costs.
+	Prices Prices `yaml:"prices"`
+	// Bus holds what changes speed and memory but no result.
+	Bus Bus `yaml:"bus"`
+	// Mover bounds what moving data takes from the sites.
+	Mover Mover `yaml:"mover"`
+	// Privacy says how users are named.
+	Privacy Privacy `yaml:"privacy"`
+	// Telemetry is the endpoint for metrics and health.
+	Telemetry Telemetry `yaml:"telemetry"`
+}
+
+// Site is one cloud or data centre.
+type Site struct {
+	Name string  `yaml:"name"`
+	Lat  float64 `yaml:"lat"` // degrees, −90 to 90
+	Lon  float64 `yaml:"lon"` // degrees, −180 to 180
+	// Capacity is the traffic that the site serves without queueing, both
+	// ways, such as 117MB/h. 0 is unlimited.
+	Capacity Rate `yaml:"capacity"`
+	// URL is where the site's entry point answers; optional.
+	URL string `yaml:"url"`
+	// Store is where the site's data lives, such as dir:data/us-east.
+	Store string `yaml:"store"`
+}
+
+// Placement is the kind of DESIGN §4.1.
+type Placement struct {
+	// Policy is tmatch, the paper's.
+	Policy string `yaml:"policy"`
+	// Window is the unit of time; a whole hour.
+	Window Duration `yaml:"window"`
+	// Alpha weighs the owner's own distance, Beta the social weight. Not
+	// negative, and not both 0.
+	Alpha float64 `yaml:"alpha"`
+	Beta  float64 `yaml:"beta"`
+	// Headroom is the part of each capacity that is left free, 0 to below 1.
+	Headroom float64 `yaml:"headroom"`
+	// TieTolerance is how far two weights may differ and still tie.
+	TieTolerance float64 `yaml:"tie_tolerance"`
+	// Place of a user is the latest one seen, or the mean.
+	Place string `yaml:"place"`
+	// Traffic of an owner is the bytes asked of its data (owner), or those
+	// that it asked for as a user (requester).
+	Traffic string `yaml:"traffic"`
+	// DeleteAfter is how long a copy that moved away is kept, in wall time. A
+	// replay keeps none past its end.
+	DeleteAfter Duration `yaml:"delete_after"`
+	// Cooldown is how long an owner that moved stays, in event time.
+	Cooldown Duration `yaml:"cooldown"`
+	// MinRequests is the least number of requests in a window for a decision.
+	MinRequests int `yaml:"min_requests"`
+	// Limits bound what one window may move.
+	Limits Limits `yaml:"limits"`
+	// TTL is how long a command is valid after it was sent.
+	TTL Duration `yaml:"ttl"`
+}
+
+// Limits of one window; 0 is unlimited.
+type Limits struct {
+	Moves int  `yaml:"moves"`
+	Bytes Size `yaml:"bytes"`
+}
+
+// Residency allows owners that match a pattern (* and ?) some sites only.
+type Residency struct {
+	Match string   `yaml:"match"`
+	Sites []string `yaml:"sites"`
+}
+
+// Split is the kind of DESIGN §4.2.
+type Split struct {
+	Policy     string   `yaml:"policy"`
+	Window     Duration `yaml:"window"`
+	History    int      `yaml:"history"`
+	MinSamples int      `yaml:"min_samples"`
+	MaxStep    Step     `yaml:"max_step"`
+}
+
+// Step is the largest change of a ratio a period.
+type Step struct {
+	Down float64 `yaml:"down"`
+	Up   float64 `yaml:"up"`
+}
+
+// Servers is the kind of DESIGN §4.3.
+type Servers struct {
+	Policy     string           `yaml:"policy"`
+	Window     Duration         `yaml:"window"`
+	Classes    map[string]Class `yaml:"classes"`
+	ServerCost float64          `yaml:"server_cost"`
+}
+
+// Class is the deadline and penalty of a class of requests.
+type Class struct {
+	TMax    Duration `yaml:"t_max"`
+	Penalty float64  `yaml:"penalty"`
+}
+
+// Coding is the kind of DESIGN §4.4.
+type Coding struct {
+	Policy      string   `yaml:"policy"`
+	Window      Duration `yaml:"window"`
+	Connections int      `yaml:"connections"`
+	KMax        int      `yaml:"k_max"`
+	RMax        float64  `yaml:"r_max"`
+}
+
+// Prices in US dollars: egress a GB by site, requests a thousand.
+type Prices struct {
+	Egress   map[string]float64 `yaml:"egress"`
+	Requests float64            `yaml:"requests"`
+}
+
+// Bus is what changes no result.
+type Bus struct {
+	// Partitions of EVENTS, 1 to 25; fixed when the streams are made.
+	Partitions int `yaml:"partitions"`
+	// BatchRows is the most rows of a batch, 1 to 8192.
+	BatchRows int `yaml:"batch_rows"`
+	// Flush is how often an aggregator of the fast group flushes.
+	Flush Duration `yaml:"flush"`
+	// Sync is always (a stored message is on disk) or interval.
+	Sync string `yaml:"sync"`
+	// IdleTimeout is after how long a silent run holds nothing open, in
+	// serve.
+	IdleTimeout Duration `yaml:"idle_timeout"`
+}
+
+// Mover bounds moving.
+type Mover struct {
+	Parallel  int  `yaml:"parallel"`  // moves at a time
+	Bandwidth Rate `yaml:"bandwidth"` // 0 is unlimited
+}
+
+// Privacy says how users are named.
+type Privacy struct {
+	// UserKey keys the hash of client addresses. A replay without one uses its
+	// run's id; serve refuses to start without one.
+	UserKey string `yaml:"user_key"`
+}
+
+// Telemetry is the endpoint for metrics and health.
+type Telemetry struct {
+	// Listen is an address; empty is none. Off loopback it needs a token.
+	Listen string `yaml:"listen"`
+	// TokenFile holds the bearer token.
+	TokenFile string `yaml:"token_file"`
+}
+
+// Default returns the defaults. It has no sites: those are the reader's own.
+func Default() Config {
+	return Config{
+		Placement: Placement{
+			Policy: "tmatch", Window: Duration(time.Hour), Alpha: 0.3, Beta: 0.7,
+			Place: "latest", Traffic: "owner", DeleteAfter: Duration(24 * time.Hour),
+			Limits: Limits{Moves: 10_000, Bytes: 10_000_000_000}, TTL: Duration(24 * time.Hour),
+		},
+		Split:     Split{Policy: "greedy", Window: Duration(10 * time.Second), History: 5, MinSamples: 30, MaxStep: Step{Down: 0.5, Up: 0.2}},
+		Servers:   Servers{Policy: "A1", Window: Duration(time.Second), ServerCost: 1},
+		Coding:    Coding{Policy: "tofec", Window: Duration(10 * time.Second), Connections: 16, KMax: 6, RMax: 2},
+		Bus:       Bus{Partitions: 8, BatchRows: 8192, Flush: Duration(time.Second), Sync: "always", IdleTimeout: Duration(3 * time.Second)},
+		Mover:     Mover{Parallel: 4},
+		Telemetry: Telemetry{Listen: "127.0.0.1:9464"},
+	}
+}
+
+// Site returns the site of that name, nil if there is none.
+func (c *Config) Site(name string) *Site {
+	for i := range c.Sites {
+		if c.Sites[i].Name == name {
+			return &c.Sites[i]
+		}
+	}
+	return nil
+}

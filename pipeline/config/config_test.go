@@ -1,0 +1,112 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestBadFilesNameEachFault(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.yaml")
+	if err != nil || len(files) < 15 {
+		t.Fatalf("the corpus has %d files (%v)", len(files), err)
+	}
+	for _, f := range files {
+		t.Run(filepath.Base(f), func(t *testing.T) {
+			content, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := os.ReadFile(strings.TrimSuffix(f, ".yaml") + ".txt")
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg, err := Read(filepath.Base(f), content)
+			if cfg != nil || !errors.Is(err, ErrFaults) {
+				t.Fatalf("got %v, %v; expected faults and no configuration", cfg, err)
+			}
+			if got := err.Error(); got != strings.TrimSpace(string(want)) {
+				t.Errorf("got\n%s\nexpected\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestGoodFiles(t *testing.T) {
+	files, _ := filepath.Glob("testdata/good/*.yaml")
+	examples, _ := filepath.Glob("../../infra/examples/*.yaml")
+	for _, f := range append(files, examples...) {
+		if filepath.Base(f) == "paper-day.yaml" {
+			continue // parameters of a workload, not a configuration
+		}
+		if _, err := Load(f); err != nil {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+}
+
+func TestDefaultDocumentSaysTheDefaults(t *testing.T) {
+	got, err := Read("default.yaml", []byte(DefaultYAML()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Sites = got.Sites
+	normalise := func(c *Config) {
+		c.Residency, c.Servers.Classes, c.Prices.Egress = nil, nil, nil
+	}
+	normalise(got)
+	normalise(&want)
+	if !reflect.DeepEqual(*got, want) {
+		t.Errorf("the printed document has\n%+v\nthe defaults are\n%+v", *got, want)
+	}
+	for _, name := range fieldNames(reflect.TypeFor[Placement]()) {
+		if !strings.Contains(DefaultYAML(), "\n  "+name+":") {
+			t.Errorf("placement.%s is not in the printed document", name)
+		}
+	}
+}
+
+func TestUnits(t *testing.T) {
+	r, err := parseRate("117MB/h")
+	if err != nil || r.In(time.Hour) != 117_000_000 {
+		t.Errorf("117MB/h is %d B an hour, %v", r.In(time.Hour), err)
+	}
+	if r, _ := parseRate("5MB/s"); r.In(time.Second) != 5_000_000 || r.PerSecond() != 5e6 {
+		t.Errorf("5MB/s is %d B a second", r.In(time.Second))
+	}
+	for s, want := range map[string]int64{"512": 512, "1.5KB": 1500, "10 GB": 1e10, "0": 0} {
+		if got, err := parseSize(s); err != nil || got != want {
+			t.Errorf("%s: %d, %v; expected %d", s, got, err, want)
+		}
+	}
+	for _, s := range []string{"", "MB", "-1MB", "1XB", "NaN", "1e300GB"} {
+		if got, err := parseSize(s); err == nil {
+			t.Errorf("%q: %d; expected an error", s, got)
+		}
+	}
+	if got := Duration(90 * time.Minute).String() + " " + Duration(24*time.Hour).String() + " " + Duration(time.Minute).String(); got != "1h30m 24h 1m" {
+		t.Errorf("durations print as %s", got)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	files, _ := filepath.Glob("testdata/*/*.yaml")
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		cfg, err := Read("fuzz.yaml", b)
+		if (cfg == nil) == (err == nil) {
+			t.Fatalf("configuration %v with error %v", cfg, err)
+		}
+	})
+}

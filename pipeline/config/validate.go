@@ -1,0 +1,165 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// checker collects the faults of a decoded configuration.
+type checker struct {
+	at     func(path, got, expected string) Fault
+	faults Faults
+}
+
+func (c *checker) need(ok bool, path, got, expected string) {
+	if !ok {
+		c.faults = append(c.faults, c.at(path, got, expected))
+	}
+}
+
+func (c *checker) oneOf(path, got string, allowed ...string) {
+	c.need(slices.Contains(allowed, got), path, got, "one of: "+strings.Join(allowed, ", "))
+}
+
+func (c *checker) between(path string, got, least, most float64) {
+	c.need(got >= least && got <= most, path, num(got), fmt.Sprintf("%s to %s", num(least), num(most)))
+}
+
+func num(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+// validate checks meaning: what each value may be, and what must fit together.
+func validate(cfg *Config, at func(path, got, expected string) Fault) Faults {
+	c := &checker{at: at}
+	c.sites(cfg)
+	c.placement(&cfg.Placement)
+	c.residency(cfg)
+	c.others(cfg)
+	c.bus(cfg)
+	return c.faults
+}
+
+func (c *checker) sites(cfg *Config) {
+	c.need(len(cfg.Sites) > 0, "sites", "", "at least one site with name, lat, lon and capacity")
+	c.need(len(cfg.Sites) <= 1000, "sites", strconv.Itoa(len(cfg.Sites)), "at most 1000 sites")
+	names, stores := map[string]bool{}, map[string]bool{}
+	for i, s := range cfg.Sites {
+		p := fmt.Sprintf("sites[%d]", i)
+		c.need(s.Name != "" && len(s.Name) <= 200, p+".name", s.Name, "a name of 1 to 200 bytes")
+		c.need(!names[s.Name], p+".name", s.Name, "a name that no other site has")
+		names[s.Name] = true
+		c.between(p+".lat", s.Lat, -90, 90)
+		c.between(p+".lon", s.Lon, -180, 180)
+		if s.URL != "" {
+			u, err := url.Parse(s.URL)
+			c.need(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", p+".url", s.URL, "an http or https URL")
+		}
+		if s.Store != "" {
+			kind, dir, _ := strings.Cut(s.Store, ":")
+			c.need(kind == "dir" && dir != "", p+".store", s.Store, "dir:FOLDER")
+			c.need(!stores[path.Clean(s.Store)], p+".store", s.Store, "a store that no other site has")
+			stores[path.Clean(s.Store)] = true
+		}
+	}
+}
+
+func (c *checker) placement(p *Placement) {
+	c.oneOf("placement.policy", p.Policy, "tmatch")
+	c.need(p.Window.Std() == time.Hour, "placement.window", p.Window.String(),
+		"1h: traffic, interactions and places are added up by the hour")
+	c.between("placement.alpha", p.Alpha, 0, 1e6)
+	c.between("placement.beta", p.Beta, 0, 1e6)
+	c.need(p.Alpha+p.Beta > 0, "placement.alpha", num(p.Alpha), "alpha and beta not both 0")
+	c.need(p.Headroom >= 0 && p.Headroom < 1, "placement.headroom", num(p.Headroom), "0 to below 1")
+	c.between("placement.tie_tolerance", p.TieTolerance, 0, 1e6)
+	c.oneOf("placement.place", p.Place, "latest", "mean")
+	c.oneOf("placement.traffic", p.Traffic, "owner", "requester")
+	c.need(p.MinRequests >= 0, "placement.min_requests", strconv.Itoa(p.MinRequests), "0 or more")
+	c.need(p.Limits.Moves >= 0, "placement.limits.moves", strconv.Itoa(p.Limits.Moves), "0 (no limit) or more")
+	c.need(p.TTL.Std() >= time.Second, "placement.ttl", p.TTL.String(), "at least 1s")
+}
+
+func (c *checker) residency(cfg *Config) {
+	for i, r := range cfg.Residency {
+		p := fmt.Sprintf("residency[%d]", i)
+		_, err := path.Match(r.Match, "")
+		c.need(r.Match != "" && err == nil, p+".match", r.Match, "a pattern such as eu-*")
+		c.need(len(r.Sites) > 0, p+".sites", "", "at least one site")
+		for j, s := range r.Sites {
+			c.need(cfg.Site(s) != nil, fmt.Sprintf("%s.sites[%d]", p, j), s, "the name of a site")
+		}
+	}
+}
+
+func (c *checker) others(cfg *Config) {
+	c.oneOf("split.policy", cfg.Split.Policy, "greedy", "lp", "closest", "redirect", "locality-failover")
+	c.need(cfg.Split.Window > 0, "split.window", cfg.Split.Window.String(), "more than 0")
+	c.need(cfg.Split.History >= 1, "split.history", strconv.Itoa(cfg.Split.History), "at least 1 window")
+	c.need(cfg.Split.MinSamples >= 0, "split.min_samples", strconv.Itoa(cfg.Split.MinSamples), "0 or more")
+	c.between("split.max_step.down", cfg.Split.MaxStep.Down, 0, 1)
+	c.between("split.max_step.up", cfg.Split.MaxStep.Up, 0, 1)
+	c.oneOf("servers.policy", cfg.Servers.Policy, "A1", "A2", "A3", "rr", "wrr", "ll", "cap", "p2c", "peak-ewma", "prequal", "icbs")
+	c.need(cfg.Servers.Window > 0, "servers.window", cfg.Servers.Window.String(), "more than 0")
+	for _, name := range sortedKeys(cfg.Servers.Classes) {
+		cl, p := cfg.Servers.Classes[name], "servers.classes."+name
+		c.need(cl.TMax > 0, p+".t_max", cl.TMax.String(), "more than 0")
+		c.need(cl.Penalty >= 0, p+".penalty", num(cl.Penalty), "0 or more")
+	}
+	c.need(cfg.Servers.ServerCost >= 0, "servers.server_cost", num(cfg.Servers.ServerCost), "0 or more")
+	c.oneOf("coding.policy", cfg.Coding.Policy, "tofec", "fixed")
+	c.need(cfg.Coding.Window > 0, "coding.window", cfg.Coding.Window.String(), "more than 0")
+	c.between("coding.connections", float64(cfg.Coding.Connections), 1, 4096)
+	c.between("coding.k_max", float64(cfg.Coding.KMax), 1, 128)
+	c.between("coding.r_max", cfg.Coding.RMax, 1, 16)
+	for _, site := range sortedKeys(cfg.Prices.Egress) {
+		p := "prices.egress." + site
+		c.need(cfg.Site(site) != nil, p, site, "the name of a site")
+		c.need(cfg.Prices.Egress[site] >= 0, p, num(cfg.Prices.Egress[site]), "0 or more US dollars a GB")
+	}
+	c.need(cfg.Prices.Requests >= 0, "prices.requests", num(cfg.Prices.Requests), "0 or more US dollars a thousand")
+}
+
+func (c *checker) bus(cfg *Config) {
+	c.between("bus.partitions", float64(cfg.Bus.Partitions), 1, 25)
+	c.between("bus.batch_rows", float64(cfg.Bus.BatchRows), 1, 8192)
+	c.need(cfg.Bus.Flush.Std() >= time.Millisecond, "bus.flush", cfg.Bus.Flush.String(), "at least 1ms")
+	c.oneOf("bus.sync", cfg.Bus.Sync, "always", "interval")
+	c.need(cfg.Bus.IdleTimeout.Std() >= 100*time.Millisecond, "bus.idle_timeout", cfg.Bus.IdleTimeout.String(), "at least 100ms")
+	c.between("mover.parallel", float64(cfg.Mover.Parallel), 1, 256)
+	if t := cfg.Telemetry; t.Listen != "" {
+		host, _, err := net.SplitHostPort(t.Listen)
+		c.need(err == nil, "telemetry.listen", t.Listen, "HOST:PORT")
+		ip := net.ParseIP(host)
+		loopback := host == "localhost" || ip != nil && ip.IsLoopback()
+		c.need(loopback || t.TokenFile != "", "telemetry.token_file", "", "a token file, since listen is off loopback")
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Notes says what of a valid configuration does nothing yet or deserves a
+// second look; it is never an error.
+func (c *Config) Notes() []string {
+	var notes []string
+	for _, s := range c.Sites {
+		if s.Capacity.PerDay == 0 {
+			notes = append(notes, fmt.Sprintf("site %s has no capacity: it takes any load", s.Name))
+		}
+	}
+	if d := Default(); fmt.Sprint(c.Split) != fmt.Sprint(d.Split) || fmt.Sprint(c.Servers) != fmt.Sprint(d.Servers) || fmt.Sprint(c.Coding) != fmt.Sprint(d.Coding) {
+		notes = append(notes, "split, servers and coding are read and checked; this version decides placement only")
+	}
+	return notes
+}
