@@ -1,0 +1,126 @@
+package report
+
+import (
+	"bytes"
+	"encoding/base64"
+	"html/template"
+	"image/color"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// picture is one plot, embedded in the page.
+type picture struct {
+	Title string
+	URL   template.URL
+}
+
+// Colours that stay apart for readers with any kind of colour vision (Okabe
+// and Ito).
+var palette = []color.RGBA{
+	{0, 114, 178, 255},
+	{230, 159, 0, 255},
+	{0, 158, 115, 255},
+	{204, 121, 167, 255},
+	{213, 94, 0, 255},
+	{86, 180, 233, 255},
+	{240, 228, 66, 255},
+	{0, 0, 0, 255},
+}
+
+// plots draws traffic against capacity by site, moves, bytes moved, and the
+// sites over capacity.
+func (r *Report) plots() ([]picture, error) {
+	if len(r.Windows) == 0 {
+		return nil, nil
+	}
+	var out []picture
+	add := func(title, y string, draw func(p *plot.Plot) error) error {
+		p := plot.New()
+		p.Title.Text, p.Y.Label.Text = title, y
+		p.X.Tick.Marker = plot.TimeTicks{Format: r.tickFormat(), Ticker: nil}
+		p.Legend.Top = true
+		p.Y.Min = 0
+		p.Add(plotter.NewGrid())
+		if err := draw(p); err != nil {
+			return err
+		}
+		pic, err := render(p)
+		out = append(out, pic)
+		return err
+	}
+	if err := add("traffic by site (dashed: capacity)", "MB a window", r.drawTraffic); err != nil {
+		return nil, err
+	}
+	if err := add("moves", "owners a window", func(p *plot.Plot) error {
+		return r.drawLine(p, "", 0, func(w WindowReport) float64 { return float64(w.Moves) })
+	}); err != nil {
+		return nil, err
+	}
+	err := add("bytes moved", "MB a window", func(p *plot.Plot) error {
+		return r.drawLine(p, "", 1, func(w WindowReport) float64 { return float64(w.Bytes) / 1e6 })
+	})
+	return out, err
+}
+
+func (r *Report) tickFormat() string {
+	if last := len(r.Windows) - 1; r.Windows[last].End.Sub(r.Windows[0].Start).Hours() > 72 {
+		return "2006-01-02"
+	}
+	return "02 15:04"
+}
+
+func (r *Report) drawTraffic(p *plot.Plot) error {
+	for i, s := range r.Sites {
+		if err := r.drawLine(p, s.Name, i, func(w WindowReport) float64 { return float64(w.Traffic[s.Name]) / 1e6 }); err != nil {
+			return err
+		}
+		if s.Capacity == 0 {
+			continue
+		}
+		first, last := r.Windows[0].Start, r.Windows[len(r.Windows)-1].End
+		ca := float64(s.Capacity) / 1e6
+		line, err := plotter.NewLine(plotter.XYs{{X: float64(first.Unix()), Y: ca}, {X: float64(last.Unix()), Y: ca}})
+		if err != nil {
+			return err
+		}
+		line.Color = palette[i%len(palette)]
+		line.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
+		p.Add(line)
+	}
+	return nil
+}
+
+func (r *Report) drawLine(p *plot.Plot, name string, colour int, value func(WindowReport) float64) error {
+	points := make(plotter.XYs, 0, len(r.Windows))
+	for _, w := range r.Windows {
+		points = append(points, plotter.XY{X: float64(w.Start.Unix()), Y: value(w)})
+	}
+	line, err := plotter.NewLine(points)
+	if err != nil {
+		return err
+	}
+	line.Color = palette[colour%len(palette)]
+	line.Width = vg.Points(1.4)
+	line.StepStyle = plotter.PostStep
+	p.Add(line)
+	if name != "" {
+		p.Legend.Add(name, line)
+	}
+	return nil
+}
+
+func render(p *plot.Plot) (picture, error) {
+	c := vgsvg.New(vg.Points(560), vg.Points(300))
+	p.Draw(draw.New(c))
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return picture{}, err
+	}
+	url := "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(b.Bytes())
+	return picture{Title: p.Title.Text, URL: template.URL(url)}, nil //nolint:gosec // Our own drawing, in base64.
+}

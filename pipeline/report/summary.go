@@ -1,0 +1,118 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// Summary prints what the report says for a person at a terminal.
+func (r *Report) Summary(w io.Writer) error {
+	var b strings.Builder
+	r.summaryWindows(&b)
+	fmt.Fprintf(&b, "\nmoves    %d commanded, %d done, %s in %d windows, egress $%.4f\n",
+		r.Moves.Count, r.Moves.Done, Bytes(r.Moves.Bytes), r.Moves.Windows, r.Moves.EgressUSD)
+	fmt.Fprintf(&b, "reasons  %s\n", Reasons(r.Reasons))
+	r.summaryDelays(&b)
+	if s := r.Stores; s != nil {
+		fmt.Fprintf(&b, "stores   %d owners, %d records, %s, each with one live copy whose digest is that of what was written",
+			s.Owners, s.Records, Bytes(s.Bytes))
+		if len(s.Faults) > 0 {
+			fmt.Fprintf(&b, "; NOT so for %d: %s", len(s.Faults), s.Faults[0])
+		}
+		b.WriteString("\n")
+	}
+	if s := r.Schedule; s != nil {
+		fmt.Fprintf(&b, "schedule speed %s, lag at most %.1f ms, p99 %.1f ms\n", s.Speed, s.MaxLagMS, s.P99LagMS)
+	}
+	a := r.Account
+	verdict := "holds"
+	if !a.Holds() {
+		verdict = "DOES NOT HOLD"
+	}
+	fmt.Fprintf(&b, "account  received %d = counted %d + late %d + duplicate %d + malformed %d + quarantined %d; lost batches %d; %s\n",
+		a.Received, a.Counted, a.Late, a.Duplicate, a.Malformed, a.Quarantined, a.LostBatches, verdict)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// maxPrinted bounds the windows of the summary; report.json has them all.
+const maxPrinted = 30
+
+func (r *Report) summaryWindows(b *strings.Builder) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "window (UTC)\tcase\t")
+	for _, s := range r.Sites {
+		fmt.Fprintf(t, "%s\t", s.Name)
+	}
+	fmt.Fprint(t, "moves\tmoved\t\n")
+	shown := r.Windows
+	if len(shown) > maxPrinted {
+		shown = slices.Clone(shown)
+		slices.SortStableFunc(shown, func(a, b WindowReport) int { return b.Moves - a.Moves })
+		shown = shown[:maxPrinted]
+		slices.SortFunc(shown, func(a, b WindowReport) int { return a.Start.Compare(b.Start) })
+	}
+	for _, w := range shown {
+		fmt.Fprintf(t, "%s\t%s\t", w.Start.Format("2006-01-02 15:04"), w.Case)
+		for _, s := range r.Sites {
+			mark := ""
+			if s.Capacity > 0 && w.Traffic[s.Name] > s.Capacity {
+				mark = "!"
+			}
+			fmt.Fprintf(t, "%s%s\t", mark, Bytes(w.Traffic[s.Name]))
+		}
+		fmt.Fprintf(t, "%d\t%s\t\n", w.Moves, Bytes(w.Bytes))
+	}
+	_ = t.Flush() // Into memory.
+	if len(r.Windows) > maxPrinted {
+		fmt.Fprintf(b, "(the %d windows with most moves of %d; report.json has all. ! is over capacity)\n", maxPrinted, len(r.Windows))
+	}
+}
+
+func (r *Report) summaryDelays(b *strings.Builder) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "delays\tlatency mean\tp50\tp99\treads mean\tsite windows over capacity\texecution delay\n")
+	row := func(name string, all, reads Delay, e Execution) {
+		fmt.Fprintf(t, "  %s\t%.2f ms\t%.2f\t%.2f\t%.2f ms\t%d\t%.4f\n", name, all.Mean, all.P50, all.P99, reads.Mean, e.OverWindows, e.Mean)
+	}
+	row("this replay", r.Latency, r.LatencyR, r.Execution)
+	for _, name := range slices.Sorted(maps.Keys(r.Baselines)) {
+		base := r.Baselines[name]
+		row(name, base.Latency, base.LatencyR, base.Execution)
+	}
+	_ = t.Flush() // Into memory.
+	if r.Latency.Unlocated > 0 {
+		fmt.Fprintf(b, "  without a place, in no mean: %d requests\n", r.Latency.Unlocated)
+	}
+}
+
+// Bytes prints a number of bytes; 1 MB = 10⁶ B.
+func Bytes(n int64) string {
+	f := float64(n)
+	for _, u := range []string{"B", "KB", "MB", "GB"} {
+		if f < 1000 {
+			if u == "B" {
+				return fmt.Sprintf("%d B", n)
+			}
+			return fmt.Sprintf("%.1f %s", f, u)
+		}
+		f /= 1000
+	}
+	return fmt.Sprintf("%.1f TB", f)
+}
+
+// Reasons prints reasons with their counts, in order of codes.
+func Reasons(m map[string]int64) string {
+	if len(m) == 0 {
+		return "none"
+	}
+	var parts []string
+	for _, code := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprintf("%s %d", code, m[code]))
+	}
+	return strings.Join(parts, ", ")
+}
