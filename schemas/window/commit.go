@@ -45,7 +45,7 @@ func (a Account) Holds() bool {
 type Interval struct {
 	From   int64  `json:"from"`
 	To     int64  `json:"to"`
-	Reason string `json:"reason"` // lost, dropped, trimmed
+	Reason string `json:"reason"` // lost, dropped, trimmed, undecodable
 	Run    string `json:"run,omitempty"`
 }
 
@@ -54,6 +54,28 @@ type Range struct {
 	First     uint64 `json:"first"`
 	Last      uint64 `json:"last"`
 	Watermark int64  `json:"watermark"` // µs, of Last
+}
+
+// Gap is sequences First to Last of a run that are known to be missing, and
+// when (stream time, µs) that became known.
+type Gap struct {
+	First  uint64 `json:"first"`
+	Last   uint64 `json:"last"`
+	Opened int64  `json:"opened"`
+}
+
+// Span is sequences First to Last of a run on a partition.
+type Span struct {
+	First uint64 `json:"first"`
+	Last  uint64 `json:"last"`
+}
+
+// Retired is a run that was forgotten: what comes of it up to Last is a
+// duplicate, what comes beyond goes to REJECTS.
+type Retired struct {
+	Run  string `json:"run"`
+	Last uint64 `json:"last"` // highest sequence that was received or given up
+	At   int64  `json:"at"`   // stream time (µs)
 }
 
 // PendingMark is a mark whose sequence isn't contiguous yet.
@@ -70,12 +92,21 @@ type Run struct {
 	Watermark  int64         `json:"watermark"`  // µs, NullInt if none yet
 	Above      []Range       `json:"above,omitempty"`
 	Marks      []PendingMark `json:"marks,omitempty"`
-	// Gaps holds when (stream time, µs) the gap below each range opened, as
-	// Above.
-	Gaps    []int64 `json:"gaps,omitempty"`
-	Seen    int64   `json:"seen"` // stream time (µs) of the last message
-	Ended   bool    `json:"ended,omitempty"`
-	Account Account `json:"account"` // of the run since it began
+	Gaps       []Gap         `json:"gaps,omitempty"`
+	// Lost are sequences that were given up, below Contiguous or in Above: if
+	// one still comes, its rows are late. At most 256; the highest are kept.
+	Lost []Span `json:"lost,omitempty"`
+	// Ahead is how far (µs) a row's time was seen beyond its batch's watermark.
+	Ahead int64 `json:"ahead,omitempty"`
+	Seen  int64 `json:"seen"` // stream time (µs) of the last message
+	// Ended runs are told of once, in the flush after their end, and are among
+	// the retired from then on.
+	Ended bool `json:"ended,omitempty"`
+	// Trimmed says that messages of this run may have left the stream unread:
+	// its next gap is lost at once.
+	Trimmed bool    `json:"trimmed,omitempty"`
+	Parked  int64   `json:"parked,omitempty"` // samples sent to REJECTS
+	Account Account `json:"account"`          // of the run since it began
 }
 
 // WindowCount is the counted and late rows of a window of the group's first
@@ -96,13 +127,18 @@ type Commit struct {
 	Owner      string        `json:"owner"` // id of the aggregator process
 	Covered    uint64        `json:"covered"`
 	Watermark  int64         `json:"watermark"`   // µs, of the partition; NullInt if none yet
-	StreamTime int64         `json:"stream_time"` // µs
+	Reach      int64         `json:"reach"`       // µs, greatest watermark of any run so far, NullInt if none
+	StreamTime int64         `json:"stream_time"` // µs, 0 if no message was read yet
+	ServerTime int64         `json:"server_time"` // µs, the server's, of the message at Covered
 	Panes      int           `json:"panes"`       // messages before this one
 	Account    Account       `json:"account"`     // of this flush
 	Total      Account       `json:"total"`       // since the beginning
 	Windows    []WindowCount `json:"windows,omitempty"`
 	Incomplete []Interval    `json:"incomplete,omitempty"` // new with this flush
-	Runs       []Run         `json:"runs,omitempty"`
+	Runs       []Run         `json:"runs,omitempty"`       // by name
+	Retired    []Retired     `json:"retired,omitempty"`    // oldest first, at most 256
+	Parked     int64         `json:"parked,omitempty"`     // samples sent to REJECTS that belong to no live run
+	Excluded   int64         `json:"excluded,omitempty"`   // delay samples of this flush that are negative or absurd (P18)
 }
 
 // Encode returns the commit's body.
