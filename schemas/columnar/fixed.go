@@ -1,0 +1,104 @@
+package columnar
+
+import (
+	"slices"
+	"unsafe"
+)
+
+// Value is a value of fixed width as it lies in a column.
+type Value interface {
+	int64 | int32 | uint16 | uint8 | float32 | [16]byte
+}
+
+// bytesOf returns the memory of a slice.
+func bytesOf[T Value](s []T) []byte {
+	if len(s) == 0 {
+		return nil
+	}
+	var v T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(v)))
+}
+
+// Read copies a column of fixed width into dst, absent rows as absent, and
+// returns dst, grown if need be. The column's type must be that of T.
+func Read[T Value](dst []T, c *Column, absent T) []T {
+	dst = slices.Grow(dst[:0], c.Len)[:c.Len]
+	copy(bytesOf(dst), c.Data)
+	if c.Valid == nil {
+		return dst
+	}
+	for i := 0; i < len(dst); i += 8 {
+		switch b := c.Valid[i>>3]; b {
+		case 0xFF:
+		case 0:
+			end := min(i+8, len(dst))
+			for j := i; j < end; j++ {
+				dst[j] = absent
+			}
+		default:
+			end := min(i+8, len(dst))
+			for j := i; j < end; j++ {
+				if b&1 == 0 {
+					dst[j] = absent
+				}
+				b >>= 1
+			}
+		}
+	}
+	return dst
+}
+
+// Fixed returns the column of values none of which is absent. The column is a
+// view of them.
+func Fixed[T Value](name, typ string, values []T) Column {
+	return Column{Field: Field{Name: name, Type: typ}, Len: len(values), Data: bytesOf(values)}
+}
+
+// Nullable returns the column of values of which absent stands for none. The
+// bitmap is made in *valid, which is grown and may be reused once the column
+// is no longer needed.
+func Nullable[T Value](name, typ string, values []T, absent T, valid *[]byte) Column {
+	c := Column{Field: Field{Name: name, Type: typ, Nullable: true}, Len: len(values), Data: bytesOf(values)}
+	bm := slices.Grow((*valid)[:0], (len(values)+7)/8)[:(len(values)+7)/8]
+	*valid = bm
+	i := 0
+	for ; i+8 <= len(values); i += 8 {
+		v := values[i : i+8 : i+8]
+		bm[i>>3] = bit(v[0] != absent) | bit(v[1] != absent)<<1 | bit(v[2] != absent)<<2 | bit(v[3] != absent)<<3 |
+			bit(v[4] != absent)<<4 | bit(v[5] != absent)<<5 | bit(v[6] != absent)<<6 | bit(v[7] != absent)<<7
+	}
+	if i < len(values) {
+		var b byte
+		for j, v := range values[i:] {
+			b |= bit(v != absent) << j
+		}
+		bm[i>>3] = b
+	}
+	if c.Nulls = countNulls(bm, c.Len); c.Nulls > 0 {
+		c.Valid = bm
+	}
+	return c
+}
+
+// NullableFloats is Nullable for numbers of which NaN is absent.
+func NullableFloats(name string, values []float32, valid *[]byte) Column {
+	c := Column{Field: Field{Name: name, Type: Float32, Nullable: true}, Len: len(values), Data: bytesOf(values)}
+	n := (len(values) + 7) / 8
+	bm := slices.Grow((*valid)[:0], n)[:n]
+	*valid = bm
+	clear(bm)
+	for i, v := range values {
+		bm[i>>3] |= bit(v == v) << (i & 7)
+	}
+	if c.Nulls = countNulls(bm, c.Len); c.Nulls > 0 {
+		c.Valid = bm
+	}
+	return c
+}
+
+func bit(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}

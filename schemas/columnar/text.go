@@ -1,0 +1,134 @@
+package columnar
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"unicode/utf8"
+)
+
+// ReadTexts appends the texts of a column to dst, absent ones as "". All texts
+// share one allocation. The error says which row is no UTF-8 or longer than
+// most bytes.
+func ReadTexts(dst []string, c *Column, most int) ([]string, error) {
+	if c.Type != Utf8 {
+		return dst, c.mismatch(Utf8)
+	}
+	first, last := 0, 0
+	if c.Len > 0 {
+		first, last = c.Offset(0), c.Offset(c.Len)
+	}
+	all := string(c.Data[first:last])
+	valid := ascii(all)
+	dst = slices.Grow(dst, c.Len)
+	a := 0
+	for i := range c.Len {
+		b := c.Offset(i+1) - first
+		s := all[a:b]
+		a = b
+		if len(s) > most {
+			return dst, fmt.Errorf("column %s: row %d has %d bytes, expected at most %d: %w", c.Name, i, len(s), most, ErrColumn)
+		}
+		if !valid && !utf8.ValidString(s) {
+			return dst, fmt.Errorf("column %s: row %d: got %.60q, expected UTF-8: %w", c.Name, i, s, ErrColumn)
+		}
+		if c.Valid != nil && !c.IsValid(i) {
+			s = ""
+		}
+		dst = append(dst, s)
+	}
+	return dst, nil
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// ReadCodes copies the codes of a dictionary column into dst, −1 where absent,
+// and checks that each is below values.
+func ReadCodes(dst []int32, c *Column, values int) ([]int32, error) {
+	dst = Read(dst, c, -1)
+	var most uint32
+	for _, v := range dst {
+		// −1 becomes 0 and any other negative code the greatest.
+		most = max(most, uint32(v+1))
+	}
+	if most > uint32(values) {
+		return dst, fmt.Errorf("column %s: code %d, expected one below %d: %w", c.Name, int32(most-1), values, ErrColumn)
+	}
+	if c.Valid == nil && slices.Contains(dst, -1) {
+		return dst, fmt.Errorf("column %s: code -1 in a row that is not absent: %w", c.Name, ErrColumn)
+	}
+	return dst, nil
+}
+
+// TextMemory is the reusable memory of a column of texts.
+type TextMemory struct {
+	offsets []int32
+	bytes   []byte
+	valid   []byte
+	values  Column
+}
+
+// Texts returns the column of values, none of which is absent.
+func Texts(name string, values []string, m *TextMemory) Column {
+	m.begin(len(values))
+	for _, v := range values {
+		m.bytes = append(m.bytes, v...)
+		m.offsets = append(m.offsets, int32(len(m.bytes)))
+	}
+	return m.column(name, len(values))
+}
+
+func (m *TextMemory) begin(n int) {
+	m.bytes = m.bytes[:0]
+	m.offsets = append(slices.Grow(m.offsets[:0], n+1), 0)
+}
+
+func (m *TextMemory) column(name string, n int) Column {
+	return Column{Field: Field{Name: name, Type: Utf8}, Len: n, Data: m.bytes, Offsets: bytesOf(m.offsets)}
+}
+
+// Plain returns the nullable column of the values of codes without a
+// dictionary; code −1 is absent.
+func Plain(name string, codes []int32, values []string, m *TextMemory) Column {
+	m.begin(len(codes))
+	for _, c := range codes {
+		if c >= 0 {
+			m.bytes = append(m.bytes, values[c]...)
+		}
+		m.offsets = append(m.offsets, int32(len(m.bytes)))
+	}
+	v := Nullable(name, Utf8, codes, -1, &m.valid)
+	c := m.column(name, len(codes))
+	c.Nullable, c.Valid, c.Nulls = true, v.Valid, v.Nulls
+	return c
+}
+
+// Dictionary returns the nullable column of codes into values; code −1 is
+// absent.
+func Dictionary(name string, codes []int32, values []string, m *TextMemory) Column {
+	c := Nullable(name, DictUtf8, codes, -1, &m.valid)
+	m.values = Texts(name, values, m)
+	c.Dict = &m.values
+	return c
+}
+
+// Bytes returns how many bytes the texts of values take, and false if a column
+// cannot hold them.
+func Bytes(values []string) (int, bool) {
+	n := 0
+	for _, v := range values {
+		n += len(v)
+	}
+	return n, n <= math.MaxInt32
+}
+
+func (c *Column) mismatch(expected string) error {
+	return fmt.Errorf("column %s: got %s, expected %s: %w", c.Name, c.Type, expected, ErrColumn)
+}

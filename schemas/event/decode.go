@@ -1,0 +1,125 @@
+package event
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/klauspost/compress/s2"
+
+	"penstock/schemas/columnar"
+)
+
+// Decoder decodes batches of requests. It reuses its memory and is not safe
+// for concurrent use. The zero value decodes all columns.
+type Decoder struct {
+	reader columnar.Reader
+	raw    []byte
+	skip   [numColumns]bool
+	fill   filler
+}
+
+// Columns restricts decoding to the named columns of request/1 and time, which
+// is always there; the others stay nil. Without names all are decoded. A name
+// that is no column panics: it is a fault of the caller's.
+func (d *Decoder) Columns(names ...string) {
+	for i, f := range requestFields {
+		d.skip[i] = len(names) > 0 && i != colTime && !slices.Contains(names, f.Name)
+	}
+	for _, n := range names {
+		if !slices.ContainsFunc(requestFields[:], func(f columnar.Field) bool { return f.Name == n }) {
+			panic("event: request/1 has no column " + n)
+		}
+	}
+}
+
+// Decode overwrites into with the batch of a body; encoding is that of its
+// header, "" or EncodingS2. The slices of into are reused by the next Decode
+// into it, its strings live on. Columns are found by name: one that is missing
+// is absent in all rows, one that is unknown is ignored. The error names the
+// column and what was expected, wraps ErrUndecodable, and leaves into empty.
+func (d *Decoder) Decode(body []byte, encoding string, into *Requests) error {
+	into.Reset()
+	raw, err := unpack(&d.raw, body, encoding)
+	if err != nil {
+		return err
+	}
+	batch, _, err := d.reader.Read(raw, MaxRows)
+	if err != nil {
+		return undecodable(err)
+	}
+	if err := d.fill.requests(into, batch, &d.skip); err != nil {
+		into.clear()
+		return undecodable(err)
+	}
+	return nil
+}
+
+// unpack returns the stream of a body, in *raw if it had to be decompressed.
+func unpack(raw *[]byte, body []byte, encoding string) ([]byte, error) {
+	switch encoding {
+	case "":
+		if len(body) > MaxDecoded {
+			return nil, fmt.Errorf("body of %d bytes, expected at most %d: %w", len(body), MaxDecoded, ErrUndecodable)
+		}
+		return body, nil
+	case EncodingS2:
+	default:
+		return nil, headerError(HeaderEncoding, encoding, "none or s2")
+	}
+	n, err := s2.DecodedLen(body)
+	if err != nil {
+		return nil, fmt.Errorf("body is not s2: %w: %w", err, ErrUndecodable)
+	}
+	// No byte of s2 stands for more than a few hundred thousand, so that a short
+	// body with a great claim is refused before memory is taken.
+	if n > MaxDecoded {
+		return nil, fmt.Errorf("body of %d bytes, expected at most %d: %w", n, MaxDecoded, ErrUndecodable)
+	}
+	if *raw, err = s2.Decode((*raw)[:cap(*raw)], body); err != nil {
+		return nil, fmt.Errorf("body is not s2: %w: %w", err, ErrUndecodable)
+	}
+	return *raw, nil
+}
+
+func undecodable(err error) error { return fmt.Errorf("%w: %w", err, ErrUndecodable) }
+
+// FromRecord overwrites into with the rows of an Arrow record, as recordings
+// hold them: columns by name, one that is missing absent in all rows, unknown
+// ones ignored, texts with any index type or without a dictionary. There is no
+// limit on rows. The error names the column and wraps ErrUndecodable.
+func FromRecord(rec arrow.Record, into *Requests) (err error) {
+	into.Reset()
+	defer func() {
+		if err != nil {
+			into.clear()
+		}
+	}()
+	batch := columnar.Batch{Rows: int(rec.NumRows())}
+	for i, f := range rec.Schema().Fields() {
+		if !slices.ContainsFunc(requestFields[:], func(r columnar.Field) bool { return r.Name == f.Name }) {
+			continue
+		}
+		c, err := columnar.FromArray(f, rec.Column(i))
+		if err != nil {
+			return undecodable(err)
+		}
+		if c.Len != batch.Rows {
+			return undecodable(fmt.Errorf("column %s: %d rows, expected %d: %w", c.Name, c.Len, batch.Rows, columnar.ErrColumn))
+		}
+		batch.Columns = append(batch.Columns, c)
+	}
+	var fill filler
+	var all [numColumns]bool
+	if err := fill.requests(into, &batch, &all); err != nil {
+		return undecodable(err)
+	}
+	return nil
+}
+
+// clear empties all columns, whatever their lengths were.
+func (b *Requests) clear() { *b = Requests{} }
+
+// nan is the absent position.
+var nan = float32(math.NaN())
