@@ -1,0 +1,53 @@
+package panes
+
+import (
+	"fmt"
+
+	"penstock/schemas/subject"
+	"penstock/schemas/window"
+)
+
+// headerSchema says what a message on WINDOWS is.
+const headerSchema = "Penstock-Schema"
+
+// Message takes in one message of WINDOWS as it travels, in stream order. It
+// returns the flush if the message committed one that was not known. An error
+// wraps window.ErrUndecodable or ErrForeign, and nothing of the message was
+// used.
+func (a *Assembler) Message(subj string, seq uint64, header map[string][]string, body []byte) (*Flush, error) {
+	group, part, err := subject.PartitionOfWindows(subj)
+	if err != nil {
+		return nil, err
+	}
+	if group != a.opts.Group || part >= len(a.parts) {
+		return nil, fmt.Errorf("subject %s at sequence %d: %w", subj, seq, ErrForeign)
+	}
+	// What the snapshot holds already need not be decoded again.
+	if seq <= a.parts[part].seq {
+		a.stats.Known++
+		return nil, nil
+	}
+	switch schema := first(header, headerSchema); schema {
+	case window.PanesSchema:
+		t, err := window.DecodeTable(body)
+		if err != nil {
+			return nil, fmt.Errorf("%s at sequence %d: %w", subj, seq, err)
+		}
+		return nil, a.Pane(part, seq, first(header, window.HeaderFlush), t)
+	case window.CommitSchema:
+		c, err := window.DecodeCommit(body)
+		if err != nil {
+			return nil, fmt.Errorf("%s at sequence %d: %w", subj, seq, err)
+		}
+		return a.Commit(part, seq, c)
+	default:
+		return nil, fmt.Errorf("%s at sequence %d: schema %.40q, expected %s or %s: %w", subj, seq, schema, window.PanesSchema, window.CommitSchema, ErrForeign)
+	}
+}
+
+func first(header map[string][]string, name string) string {
+	if v := header[name]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
