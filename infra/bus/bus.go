@@ -1,0 +1,265 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Bus is an embedded NATS server, or the address of one. It is safe for
+// concurrent use.
+type Bus struct {
+	opts     Options
+	server   *embedded // nil at a URL
+	admin    *nats.Conn
+	js       jetstream.JetStream
+	replicas int
+	metrics  *metrics
+
+	mu      sync.Mutex
+	clients map[*Client]struct{}
+	closed  bool
+}
+
+// Open starts the embedded server over Options.Dir, or connects to
+// Options.URL. It refuses a folder in use ([ErrInUse]), a server that is too
+// old ([ErrVersion]) and one without JetStream. It makes no streams.
+func Open(ctx context.Context, o Options) (*Bus, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	b := &Bus{opts: o, clients: map[*Client]struct{}{}}
+	var err error
+	if b.metrics, err = newMetrics(o.Registerer); err != nil {
+		return nil, err
+	}
+	if o.URL == "" {
+		if b.server, err = startEmbedded(&o); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.connectAdmin(ctx); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+func (b *Bus) connectAdmin(ctx context.Context) error {
+	var err error
+	if b.admin, err = b.connect("admin"); err != nil {
+		return err
+	}
+	if err := checkVersion(b.admin.ConnectedServerVersion()); err != nil {
+		return fmt.Errorf("NATS at %s: %w", b.address(), err)
+	}
+	if b.js, err = newJetStream(b.admin); err != nil {
+		return err
+	}
+	if _, err := b.js.AccountInfo(ctx); err != nil {
+		return fmt.Errorf("NATS at %s: JetStream cannot be used: %w", b.address(), err)
+	}
+	b.replicas = replicas(b.admin)
+	b.opts.Logger.Info().Str("at", b.address()).Str("version", b.admin.ConnectedServerVersion()).
+		Int("replicas", b.replicas).Bool("embedded", b.server != nil).
+		Bool("sync_always", b.server != nil && b.opts.Sync == SyncAlways).Msg("bus is open")
+	return nil
+}
+
+// replicas is 3 on a cluster of at least three servers, else 1. The cluster is
+// known by the servers it tells of, which leaves out the one that was named.
+func replicas(nc *nats.Conn) int {
+	if nc.ConnectedClusterName() == "" {
+		return 1
+	}
+	known := map[string]bool{nc.ConnectedAddr(): true}
+	told := nc.DiscoveredServers()
+	for _, u := range told {
+		known[hostPort(u)] = true
+	}
+	named := len(nc.Servers()) - len(told)
+	if max(len(known), named) >= 3 {
+		return 3
+	}
+	return 1
+}
+
+func hostPort(u string) string {
+	if _, rest, ok := strings.Cut(u, "://"); ok {
+		return rest
+	}
+	return u
+}
+
+func (b *Bus) address() string {
+	if b.server != nil {
+		if u := b.server.url(); u != "" {
+			return u
+		}
+		return b.opts.Dir
+	}
+	return b.opts.URL
+}
+
+// URL is where other processes reach the bus: the address that was opened, or
+// that of Options.Listen; empty for an embedded bus without a port.
+func (b *Bus) URL() string {
+	if b.server != nil {
+		return b.server.url()
+	}
+	return b.opts.URL
+}
+
+// Embedded reports whether the server runs inside this process.
+func (b *Bus) Embedded() bool { return b.server != nil }
+
+// Replicas is the number of copies that streams made by Init have.
+func (b *Bus) Replicas() int { return b.replicas }
+
+// connect makes a connection that is kept up for ever.
+func (b *Bus) connect(role string) (*nats.Conn, error) {
+	log := b.opts.Logger.With().Str("role", role).Logger()
+	opts := append([]nats.Option{
+		nats.Name(b.opts.Name + "/" + role),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(50 * time.Millisecond),
+		nats.ReconnectJitter(50*time.Millisecond, 100*time.Millisecond),
+		nats.PingInterval(5 * time.Second),
+		nats.MaxPingsOutstanding(3),
+		nats.Timeout(5 * time.Second),
+		nats.RetryOnFailedConnect(false),
+		// What cannot be sent now fails now: a message held back in the client
+		// would be stored long after its sender has given it up.
+		nats.ReconnectBufSize(-1),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				log.Warn().Err(err).Msg("bus connection lost")
+			}
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			log.Info().Str("version", nc.ConnectedServerVersion()).Msg("bus connection is back")
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			log.Warn().Err(err).Msg("bus connection")
+		}),
+	}, b.opts.Connect...)
+	if b.server != nil {
+		opts = append(opts, nats.InProcessServer(b.server))
+	}
+	nc, err := nats.Connect(b.opts.URL, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("NATS at %s: %w", b.address(), err)
+	}
+	return nc, nil
+}
+
+func newJetStream(nc *nats.Conn) (jetstream.JetStream, error) {
+	// Twice the default: with sync always a full disk queue takes its time.
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(10*time.Second))
+	if err != nil {
+		return nil, fmt.Errorf("JetStream: %w", err)
+	}
+	return js, nil
+}
+
+// Client makes a connection of its own for a role. The streams must be there
+// (Init, or penstock init): the number of partitions is read from EVENTS.
+// Readers that were made with it end when it is closed.
+func (b *Bus) Client(ctx context.Context, role string) (*Client, error) {
+	b.mu.Lock()
+	closed := b.closed
+	b.mu.Unlock()
+	if closed {
+		return nil, ErrClosed
+	}
+	partitions, err := b.partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	nc, err := b.connect(role)
+	if err != nil {
+		return nil, err
+	}
+	js, err := newJetStream(nc)
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	c := &Client{NC: nc, JS: js, bus: b, partitions: partitions}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		nc.Close()
+		return nil, ErrClosed
+	}
+	b.clients[c] = struct{}{}
+	return c, nil
+}
+
+// Suspend takes an embedded server down, as a crash of a separate one would:
+// connections are lost and retry. Resume brings it up over the same folder.
+// They are for tests and drills; at a URL they do nothing.
+func (b *Bus) Suspend() {
+	if b.server != nil {
+		b.server.stop()
+	}
+}
+
+// Resume ends Suspend.
+func (b *Bus) Resume() error {
+	if b.server == nil {
+		return nil
+	}
+	return b.server.start()
+}
+
+// Close closes all clients, shuts an embedded server down and gives its folder
+// free. It is safe to call twice.
+func (b *Bus) Close() error {
+	b.mu.Lock()
+	clients := b.clients
+	b.closed, b.clients = true, map[*Client]struct{}{}
+	b.mu.Unlock()
+	for c := range clients {
+		c.shut()
+	}
+	if b.admin != nil {
+		b.admin.Close()
+	}
+	if b.server != nil {
+		return b.server.close()
+	}
+	return nil
+}
+
+// name adds the prefix to a stream: EVENTS, or NAME_EVENTS.
+func (b *Bus) name(stream string) string {
+	if b.opts.Prefix == "" {
+		return stream
+	}
+	return b.opts.Prefix + "_" + stream
+}
+
+// subject adds the prefix to a subject: events.0.web, or NAME.events.0.web.
+func (b *Bus) subject(s string) string {
+	if b.opts.Prefix == "" {
+		return s
+	}
+	return b.opts.Prefix + "." + s
+}
+
+// bare takes the prefix off a subject.
+func (b *Bus) bare(s string) string {
+	if b.opts.Prefix == "" {
+		return s
+	}
+	return strings.TrimPrefix(s, b.opts.Prefix+".")
+}
+
+// Options are those that the bus was opened with, defaults filled in.
+func (b *Bus) Options() Options { return b.opts }

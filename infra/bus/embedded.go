@@ -1,0 +1,180 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/rs/zerolog"
+)
+
+// startTimeout bounds the start of the embedded server. Recovery of a large
+// store happens within it, so it is generous.
+const startTimeout = 2 * time.Minute
+
+// embedded is a NATS server inside the process. It can be stopped and started
+// again over the same folder; connections made through it find the new one.
+type embedded struct {
+	opts *server.Options
+	log  zerolog.Logger
+	lock *os.File
+
+	mu  sync.Mutex
+	srv *server.Server
+}
+
+func startEmbedded(o *Options) (*embedded, error) {
+	if err := os.MkdirAll(o.Dir, 0o750); err != nil {
+		return nil, fmt.Errorf("bus folder: %w", err)
+	}
+	lock, err := lockFolder(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	so := &server.Options{
+		ServerName:             o.Name,
+		DontListen:             true,
+		NoSigs:                 true,
+		JetStream:              true,
+		StoreDir:               o.Dir,
+		DisableJetStreamBanner: true,
+		MaxPayload:             MaxMessage,
+		// Streams carry their own bounds; reserving them against what the disk
+		// has now would refuse to start on a small one.
+		JetStreamMaxStore:  1 << 50,
+		JetStreamMaxMemory: 1 << 30,
+		SyncAlways:         o.Sync == SyncAlways,
+		// Readers that are behind are fed from disk; a slow one is cut off at
+		// 64 MB and reads on from where it was.
+		MaxPending: 64 << 20,
+	}
+	if o.Listen != "" {
+		if err := listenAt(so, o.Listen); err != nil {
+			return nil, errors.Join(err, lock.Close())
+		}
+	}
+	e := &embedded{opts: so, log: o.Logger, lock: lock}
+	if err := e.start(); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return e, nil
+}
+
+func listenAt(so *server.Options, listen string) error {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return fmt.Errorf("bus: listen at %q: %w", listen, err)
+	}
+	p, err := strconv.Atoi(port)
+	if err != nil || p < 0 || p > 65535 {
+		return fmt.Errorf("bus: listen at %q: expected a port from 0 to 65535", listen)
+	}
+	if p == 0 {
+		p = server.RANDOM_PORT
+	}
+	so.DontListen, so.Host, so.Port = false, host, p
+	return nil
+}
+
+// lockFolder takes the folder for this process; the lock goes with the process,
+// however it ends.
+func lockFolder(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "penstock.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("bus folder: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		owner := make([]byte, 32)
+		n, _ := f.ReadAt(owner, 0)
+		return nil, errors.Join(fmt.Errorf("%s (process %s): %w", dir, owner[:n], ErrInUse), f.Close())
+	}
+	if err := f.Truncate(0); err == nil {
+		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("bus folder: %w", err), f.Close())
+		}
+	}
+	return f, nil
+}
+
+// start runs a server and waits until it can be used.
+func (e *embedded) start() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.srv != nil {
+		return nil
+	}
+	srv, err := server.NewServer(e.opts)
+	if err != nil {
+		return fmt.Errorf("embedded NATS server: %w", err)
+	}
+	srv.SetLoggerV2(serverLog{e.log}, false, false, false)
+	srv.Start()
+	if !srv.ReadyForConnections(startTimeout) || !srv.JetStreamEnabled() {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+		return fmt.Errorf("embedded NATS server: not ready after %v (its log lines say why)", startTimeout)
+	}
+	// A port that was chosen once stays, so that a restart is found again.
+	if addr, ok := srv.Addr().(*net.TCPAddr); ok && !e.opts.DontListen {
+		e.opts.Port = addr.Port
+	}
+	e.srv = srv
+	return nil
+}
+
+// stop takes the server down and waits until it has let go of its files.
+func (e *embedded) stop() {
+	e.mu.Lock()
+	srv := e.srv
+	e.srv = nil
+	e.mu.Unlock()
+	if srv != nil {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+	}
+}
+
+// InProcessConn connects to whichever server runs now (nats.InProcessServer).
+func (e *embedded) InProcessConn() (net.Conn, error) {
+	e.mu.Lock()
+	srv := e.srv
+	e.mu.Unlock()
+	if srv == nil {
+		return nil, errors.New("the embedded NATS server is down")
+	}
+	return srv.InProcessConn()
+}
+
+func (e *embedded) url() string {
+	if e.opts.DontListen {
+		return ""
+	}
+	return "nats://" + net.JoinHostPort(e.opts.Host, strconv.Itoa(e.opts.Port))
+}
+
+func (e *embedded) close() error {
+	e.stop()
+	if err := e.lock.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return fmt.Errorf("bus folder: %w", err)
+	}
+	return nil
+}
+
+// serverLog hands the server's lines to zerolog. Its notices are of no interest
+// to somebody who runs Penstock, so they are debug.
+type serverLog struct{ l zerolog.Logger }
+
+func (s serverLog) Noticef(f string, v ...any) { s.l.Debug().Str("part", "nats").Msgf(f, v...) }
+func (s serverLog) Warnf(f string, v ...any)   { s.l.Warn().Str("part", "nats").Msgf(f, v...) }
+func (s serverLog) Errorf(f string, v ...any)  { s.l.Error().Str("part", "nats").Msgf(f, v...) }
+func (s serverLog) Fatalf(f string, v ...any)  { s.l.Error().Str("part", "nats").Msgf(f, v...) }
+func (s serverLog) Debugf(f string, v ...any)  { s.l.Trace().Str("part", "nats").Msgf(f, v...) }
+func (s serverLog) Tracef(f string, v ...any)  { s.l.Trace().Str("part", "nats").Msgf(f, v...) }

@@ -1,0 +1,223 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// pullBytes is what one request asks for; pullWindow what may be asked for
+	// and not yet handed on, which bounds a reader's memory.
+	pullBytes  = 2 << 20
+	pullWindow = 2 * pullBytes
+	// readAhead is how many messages wait in the channel.
+	readAhead = 16
+	// retryLeast and retryMost pace the making of a consumer that fails.
+	retryLeast = 50 * time.Millisecond
+	retryMost  = time.Second
+	// gone is how many times in a row a stream may be missing before a reader
+	// believes it: a server that starts does not know all of its streams yet.
+	gone = 30
+)
+
+// Reader delivers the messages of a stream from a sequence on: every one, once,
+// in order. It keeps no state on the bus that matters: its consumer needs no
+// acknowledgements and is made anew, from the last delivered sequence + 1,
+// after a lost connection, a restart of the server, a gap, or when messages
+// wait and none comes (PROBLEMS P22).
+type Reader struct {
+	c        *Client
+	stream   string // with prefix
+	bare     string
+	subjects []string // with prefix
+
+	out    chan Msg
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // set before out is closed
+
+	next    uint64 // first sequence not yet delivered; the session's alone
+	passed  uint64 // everything of ours up to here has been delivered
+	counter readerCounter
+}
+
+// ReaderStats counts what a reader has been through.
+type ReaderStats struct {
+	Messages  uint64
+	Bytes     uint64
+	Recreated map[string]uint64 // consumers made anew, by reason
+}
+
+type readerCounter struct {
+	messages, bytes atomic.Uint64
+	mu              sync.Mutex
+	recreated       map[string]uint64
+}
+
+// Read reads a stream's messages on the given subjects (all if there are none)
+// from a sequence on; 0 stands for the first that is there. The result is a
+// *ErrTrimmed or *ErrBeyond where that sequence cannot be read; 1 on a stream
+// whose beginning is gone is refused too. The reader ends with the context,
+// with the client, or by Close.
+func (c *Client) Read(ctx context.Context, stream string, subjects []string, from uint64) (*Reader, error) {
+	r := &Reader{
+		c: c, stream: c.bus.name(stream), bare: stream, next: from,
+		out: make(chan Msg, readAhead), done: make(chan struct{}),
+	}
+	for _, s := range subjects {
+		r.subjects = append(r.subjects, c.bus.subject(s))
+	}
+	s, err := r.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, r.cancel = context.WithCancel(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		r.cancel()
+		s.close()
+		return nil, ErrClosed
+	}
+	if c.readers == nil {
+		c.readers = map[*Reader]struct{}{}
+	}
+	c.readers[r] = struct{}{}
+	go r.run(ctx, s)
+	return r, nil
+}
+
+// C delivers the messages. It is closed when the reader ends.
+func (r *Reader) C() <-chan Msg { return r.out }
+
+// Err says why C was closed: nil after Close or the end of the context. It
+// must not be called before.
+func (r *Reader) Err() error { return r.err }
+
+// Close ends the reader and waits until it has. It is safe to call twice, and
+// need not be called after the context has ended.
+func (r *Reader) Close() {
+	r.cancel()
+	<-r.done
+}
+
+// Stats is safe to call at any time.
+func (r *Reader) Stats() ReaderStats {
+	s := ReaderStats{Messages: r.counter.messages.Load(), Bytes: r.counter.bytes.Load(), Recreated: map[string]uint64{}}
+	r.counter.mu.Lock()
+	defer r.counter.mu.Unlock()
+	for k, v := range r.counter.recreated {
+		s.Recreated[k] = v
+	}
+	return s
+}
+
+// run goes through consumers until the context ends or there is no going on.
+func (r *Reader) run(ctx context.Context, s *session) {
+	defer close(r.done)
+	defer close(r.out)
+	defer func() {
+		r.c.mu.Lock()
+		delete(r.c.readers, r)
+		r.c.mu.Unlock()
+		r.cancel()
+	}()
+	for {
+		why := s.run(ctx)
+		s.close()
+		if ctx.Err() != nil {
+			return
+		}
+		r.count(why)
+		r.c.bus.opts.Logger.Warn().Str("stream", r.stream).Str("reason", why).
+			Uint64("from", r.next).Msg("reader makes its consumer anew")
+		var err error
+		if s, err = r.reopen(ctx); err != nil {
+			if ctx.Err() == nil {
+				r.err = err
+			}
+			return
+		}
+	}
+}
+
+// reopen makes a consumer, however long that takes.
+func (r *Reader) reopen(ctx context.Context) (*session, error) {
+	missing := 0
+	for wait := retryLeast; ; wait = min(2*wait, retryMost) {
+		s, err := r.open(ctx)
+		var trimmed *ErrTrimmed
+		var beyond *ErrBeyond
+		switch {
+		case err == nil:
+			return s, nil
+		case ctx.Err() != nil, errors.As(err, &trimmed), errors.As(err, &beyond):
+			return nil, err
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			if missing++; missing >= gone {
+				return nil, err
+			}
+		default:
+			missing = 0
+		}
+		if err := r.c.bus.opts.Clock.Sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// open compares the wanted sequence with what the stream holds and makes a
+// consumer from there.
+func (r *Reader) open(ctx context.Context) (*session, error) {
+	st, err := r.c.JS.Stream(ctx, r.stream)
+	if err != nil {
+		return nil, fmt.Errorf("read stream %s: %w", r.stream, err)
+	}
+	state := st.CachedInfo().State
+	// Whatever was stored on other subjects up to passed may be gone.
+	if r.next > 0 {
+		r.next = max(r.next, r.passed+1)
+	}
+	switch {
+	case r.next == 0:
+		r.next = max(state.FirstSeq, 1)
+	case r.next < state.FirstSeq:
+		return nil, &ErrTrimmed{Stream: r.bare, Want: r.next, First: state.FirstSeq}
+	case r.next > state.LastSeq+1:
+		return nil, &ErrBeyond{Stream: r.bare, Want: r.next, Last: state.LastSeq}
+	}
+	s := &session{r: r, last: state.LastSeq}
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (r *Reader) count(why string) {
+	r.c.bus.metrics.recreated.WithLabelValues(r.bare, why).Inc()
+	r.counter.mu.Lock()
+	defer r.counter.mu.Unlock()
+	if r.counter.recreated == nil {
+		r.counter.recreated = map[string]uint64{}
+	}
+	r.counter.recreated[why]++
+}
+
+// deliver hands a message on; it blocks while the caller is busy.
+func (r *Reader) deliver(ctx context.Context, m Msg) bool {
+	select {
+	case r.out <- m:
+	case <-ctx.Done():
+		return false
+	}
+	r.next = m.Seq + 1
+	r.counter.messages.Add(1)
+	r.counter.bytes.Add(uint64(len(m.Data)))
+	return true
+}
