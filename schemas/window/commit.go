@@ -76,6 +76,8 @@ type Retired struct {
 	Run  string `json:"run"`
 	Last uint64 `json:"last"` // highest sequence that was received or given up
 	At   int64  `json:"at"`   // stream time (µs)
+	// Lost is kept for the latest eight: such a batch is late, no duplicate.
+	Lost []Span `json:"lost,omitempty"`
 }
 
 // PendingMark is a mark whose sequence isn't contiguous yet.
@@ -139,6 +141,9 @@ type Commit struct {
 	Retired    []Retired     `json:"retired,omitempty"`    // oldest first, at most 256
 	Parked     int64         `json:"parked,omitempty"`     // samples sent to REJECTS that belong to no live run
 	Excluded   int64         `json:"excluded,omitempty"`   // delay samples of this flush that are negative or absurd (P18)
+	// Hole says that messages left the stream unread and none was read since:
+	// the next one ends the incomplete interval.
+	Hole bool `json:"hole,omitempty"`
 }
 
 // Encode returns the commit's body.
