@@ -102,3 +102,9 @@ func bit(b bool) byte {
 	}
 	return 0
 }
+
+// Lists returns the column of lists with those offsets (rows + 1 of them), none
+// of which is absent. The caller sets its Child, the elements.
+func Lists(name, typ string, offsets []int32) Column {
+	return Column{Field: Field{Name: name, Type: typ}, Len: len(offsets) - 1, Offsets: bytesOf(offsets)}
+}

@@ -60,7 +60,7 @@ func (f *filler) request(b *Requests, i int, c *columnar.Column, rows int) error
 	switch i {
 	case colTime:
 		b.Time = read(b.Time, c, 0, rows)
-		return inRange(name, b.Time, minTime, maxTime, "a time between 1900 and 2200 in µs")
+		return inRange(name, b.Time, MinTime, MaxTime, "a time between 1900 and 2200 in µs")
 	case colMark:
 		b.Mark = read(b.Mark, c, 0, rows)
 		return inRange(name, b.Mark, 0, uint8(Future), "0, 1 or 2")

@@ -91,7 +91,7 @@ func ParseHeader(f Fields) (Header, error) {
 	p := fieldParser{f: f}
 	h.Seq = p.uint(HeaderSeq, 1)
 	h.Rows = int(p.int(HeaderRows, 0, MaxRows))
-	h.Watermark = p.int(HeaderWatermark, minTime, maxTime)
+	h.Watermark = p.int(HeaderWatermark, MinTime, MaxTime)
 	if first(f, HeaderMalformed) != "" {
 		h.Malformed = p.int(HeaderMalformed, 0, 1<<48)
 	}
@@ -158,7 +158,7 @@ func ParseMark(f Fields, partitions int) (Mark, error) {
 		return Mark{}, err
 	}
 	p := fieldParser{f: f}
-	m.Watermark = p.int(HeaderWatermark, minTime, maxTime)
+	m.Watermark = p.int(HeaderWatermark, MinTime, MaxTime)
 	m.Dropped = p.dropped(true)
 	if p.err != nil {
 		return Mark{}, p.err

@@ -134,7 +134,7 @@ func (e *FieldError) Unwrap() error { return ErrInvalid }
 // than MaxID, text that is not UTF-8, a position outside the globe, a negative
 // size, or a time that is not after 1900 and before 2200.
 func (r *Request) Check() error {
-	if r.Time < minTime || r.Time > maxTime {
+	if r.Time < MinTime || r.Time > MaxTime {
 		return &FieldError{"time", fmt.Sprint(r.Time), "a time between 1900 and 2200 in µs"}
 	}
 	if r.Bytes < 0 {
@@ -166,9 +166,10 @@ func (r *Request) Check() error {
 	return nil
 }
 
+// MinTime and MaxTime bound the times (µs) of rows and windows.
 const (
-	minTime = -2_208_988_800_000_000 // 1900-01-01
-	maxTime = 7_258_118_400_000_000  // 2200-01-01
+	MinTime = -2_208_988_800_000_000 // 1900-01-01
+	MaxTime = 7_258_118_400_000_000  // 2200-01-01
 )
 
 var textFields = [...]string{
