@@ -1,0 +1,277 @@
+package recording
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/ipc"
+	"github.com/apache/arrow/go/v15/arrow/memory"
+	"github.com/apache/arrow/go/v15/parquet"
+	pqfile "github.com/apache/arrow/go/v15/parquet/file"
+	"github.com/apache/arrow/go/v15/parquet/pqarrow"
+
+	"penstock/schemas/event"
+)
+
+// records gives the record batches of a file, io.EOF at the end. A record is
+// valid until the next call.
+type records interface {
+	Read() (arrow.Record, error)
+}
+
+// columnar reads a columnar file. A goroutine decodes one batch ahead.
+type columnar struct {
+	in      *input
+	content io.Closer // what seekable made, nil if it is the input itself
+	records records
+	columns []column // of each column of a record
+	strings *interner
+
+	full, free chan *batch
+	stop       chan struct{}
+	done       chan struct{} // nil until the goroutine has begun
+	err        error         // why the goroutine ended; read behind a closed full
+	once       sync.Once
+
+	now    *batch
+	cursor int // row of now that next returns
+	fault  int // first fault of now that is not passed
+	at     int64
+	bad    fault
+}
+
+// batchRows is how many rows are decoded at a time.
+const batchRows = 16 << 10
+
+func newColumnar(in *input, format Format, t *interner, note func(string)) (*columnar, error) {
+	// The goroutine has its own table: another file's may be at work.
+	c := &columnar{
+		in: in, strings: newInterner(),
+		full: make(chan *batch), free: make(chan *batch, 2), stop: make(chan struct{}),
+	}
+	if err := c.open(format, note); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+func (c *columnar) open(format Format, note func(string)) (err error) {
+	defer recovered(&err)
+	var names []string
+	if format == Parquet {
+		names, err = c.openParquet()
+	} else {
+		names, err = c.openArrow()
+	}
+	if err != nil {
+		return damaged(c.in.name, 0, err)
+	}
+	var unknown []string
+	seen := uint32(0)
+	for _, name := range names {
+		col, ok := columnByName[name]
+		if !ok {
+			unknown = append(unknown, clip(name, maxGot))
+		} else {
+			seen |= 1 << col
+		}
+	}
+	if f := missingColumn(seen); f != nil {
+		return fmt.Errorf("%s has no column %s: %w", c.in.name, f.field, ErrNothingParses)
+	}
+	noteUnknown(note, unknown)
+	return nil
+}
+
+// recovered turns a panic of the decoding library into an error: it trusts
+// lengths that a damaged file gives.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("decoder failed on %v: %w", p, ErrDamaged)
+	}
+}
+
+// openParquet opens the file for the columns that we know.
+func (c *columnar) openParquet() ([]string, error) {
+	content, err := c.seekable()
+	if err != nil {
+		return nil, err
+	}
+	pf, err := pqfile.NewParquetReader(content, pqfile.WithReadProps(parquet.NewReaderProperties(memory.DefaultAllocator)))
+	if err != nil {
+		return nil, err
+	}
+	props := pqarrow.ArrowReadProperties{BatchSize: batchRows}
+	schema := pf.MetaData().Schema
+	var names []string
+	var leaves []int
+	for i := range schema.NumColumns() {
+		leaf := schema.Column(i)
+		name := leaf.ColumnPath().String()
+		names = append(names, name)
+		col, ok := columnByName[name]
+		if !ok {
+			continue
+		}
+		leaves = append(leaves, i)
+		text := leaf.PhysicalType() == parquet.Types.ByteArray
+		props.SetReadDict(i, text && col != colID)
+	}
+	reader, err := pqarrow.NewFileReader(pf, props, memory.DefaultAllocator)
+	if err != nil {
+		return nil, err
+	}
+	if c.records, err = reader.GetRecordReader(context.Background(), leaves, nil); err != nil {
+		return nil, err
+	}
+	return names, nil
+}
+
+// seekable gives the file's plain content, and sees to it that a copy is closed.
+func (c *columnar) seekable() (*os.File, error) {
+	f, err := c.in.seekable()
+	if err == nil && !c.in.plain {
+		c.content = f
+	}
+	return f, err
+}
+
+// openArrow opens an IPC file or stream.
+func (c *columnar) openArrow() ([]string, error) {
+	var schema *arrow.Schema
+	head, err := c.in.in.Peek(len(arrowMagic))
+	if err == nil && string(head) == string(arrowMagic) {
+		content, err := c.seekable()
+		if err != nil {
+			return nil, err
+		}
+		r, err := ipc.NewFileReader(content)
+		if err != nil {
+			return nil, err
+		}
+		schema, c.records = r.Schema(), r
+	} else {
+		r, err := ipc.NewReader(c.in.in)
+		if err != nil {
+			return nil, err
+		}
+		schema, c.records = r.Schema(), r
+	}
+	var names []string
+	for _, f := range schema.Fields() {
+		names = append(names, f.Name)
+	}
+	return names, nil
+}
+
+// decode fills batches until the file ends or the reader is closed.
+func (c *columnar) decode() {
+	defer close(c.done)
+	defer close(c.full)
+	row := int64(1)
+	for {
+		var b *batch
+		select {
+		case b = <-c.free:
+		case <-c.stop:
+			return
+		}
+		if c.err = c.fill(b, row); c.err != nil {
+			return
+		}
+		row += int64(b.rows)
+		select {
+		case c.full <- b:
+		case <-c.stop:
+			return
+		}
+	}
+}
+
+// fill decodes the next record into b.
+func (c *columnar) fill(b *batch, first int64) (err error) {
+	defer recovered(&err)
+	rec, err := c.records.Read()
+	if err != nil {
+		return err
+	}
+	b.reset(int(rec.NumRows()), first)
+	for i, f := range rec.Schema().Fields() {
+		col, ok := columnByName[f.Name]
+		if !ok || b.had[col] {
+			continue
+		}
+		if err := b.fill(col, rec.Column(i), c.strings); err != nil {
+			return err
+		}
+	}
+	b.settle()
+	return nil
+}
+
+func (c *columnar) next(r *event.Request) error {
+	for c.now == nil || c.cursor == c.now.rows {
+		if err := c.turn(); err != nil {
+			return err
+		}
+	}
+	b, i := c.now, c.cursor
+	c.cursor++
+	c.at = b.first + int64(i)
+	if c.fault < len(b.faults) && b.faults[c.fault].row == i {
+		f := b.faults[c.fault]
+		for c.fault < len(b.faults) && b.faults[c.fault].row == i {
+			c.fault++
+		}
+		c.bad = fault{line: c.at, field: f.column.String(), got: f.got, expected: columnExpected[f.column]}
+		if f.got == "" {
+			c.bad.expected += " (it may not be missing)"
+		}
+		return &c.bad
+	}
+	b.row(i, r)
+	return nil
+}
+
+// turn takes the next batch.
+func (c *columnar) turn() error {
+	if c.done == nil {
+		c.done = make(chan struct{})
+		c.free <- new(batch)
+		c.free <- new(batch)
+		go c.decode()
+	}
+	if c.now != nil {
+		c.free <- c.now
+		c.now = nil
+	}
+	b, ok := <-c.full
+	if !ok {
+		return c.err
+	}
+	c.now, c.cursor, c.fault = b, 0, 0
+	return nil
+}
+
+func (c *columnar) line() int64  { return c.at }
+func (c *columnar) blank() int64 { return 0 }
+func (c *columnar) raw() []byte  { return nil }
+
+func (c *columnar) close() error {
+	var err error
+	c.once.Do(func() {
+		close(c.stop)
+		if c.done != nil {
+			<-c.done
+		}
+		if c.content != nil {
+			err = c.content.Close()
+		}
+	})
+	return err
+}

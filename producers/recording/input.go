@@ -1,0 +1,115 @@
+package recording
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// input is an open file behind its decompressor.
+type input struct {
+	name   string
+	file   *os.File
+	in     *bufio.Reader // plain bytes
+	plain  bool          // the file itself is not compressed
+	finish func()        // gives the decompressor's memory back
+}
+
+const (
+	inputBuffer = 64 << 10
+	// maxWindow bounds the memory that a zst file may ask for.
+	maxWindow = 128 << 20
+)
+
+var (
+	gzipMagic = []byte{0x1f, 0x8b}
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+	bom       = []byte("\xef\xbb\xbf")
+)
+
+// openInput opens a file and tells its compression by the first bytes.
+func openInput(name string) (*input, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("open recording: %w", err)
+	}
+	if info, err := f.Stat(); err != nil || info.IsDir() {
+		f.Close()
+		if err == nil {
+			err = fmt.Errorf("%s is a folder, expected a file: %w", name, ErrOption)
+		}
+		return nil, fmt.Errorf("open recording: %w", err)
+	}
+	i := &input{name: name, file: f, in: bufio.NewReaderSize(f, inputBuffer), plain: true, finish: func() {}}
+	magic, _ := i.in.Peek(4)
+	switch {
+	case bytes.HasPrefix(magic, gzipMagic):
+		z, err := gzip.NewReader(i.in)
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("%s: gzip header: %w: %w", name, err, ErrDamaged)
+		}
+		i.plain, i.in = false, bufio.NewReaderSize(z, inputBuffer)
+	case bytes.HasPrefix(magic, zstdMagic):
+		// One decoder at a time: no goroutines to leak.
+		z, err := zstd.NewReader(i.in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("%s: zstd header: %w: %w", name, err, ErrDamaged)
+		}
+		i.plain, i.in, i.finish = false, bufio.NewReaderSize(z, inputBuffer), z.Close
+	}
+	return i, nil
+}
+
+// skipBOM leaves out a byte order mark.
+func (i *input) skipBOM() {
+	if head, _ := i.in.Peek(len(bom)); bytes.Equal(head, bom) {
+		_, _ = i.in.Discard(len(bom)) // what was peeked can be discarded
+	}
+}
+
+func (i *input) close() error {
+	i.finish()
+	i.finish = func() {}
+	return i.file.Close()
+}
+
+// seekable returns the plain content as something that columnar readers can
+// seek in: the file itself, or a temporary copy of what was compressed. The
+// copy is removed from its folder at once and vanishes when it is closed.
+func (i *input) seekable() (*os.File, error) {
+	if i.plain {
+		return i.file, nil
+	}
+	tmp, err := os.CreateTemp("", "penstock-recording-*")
+	if err != nil {
+		return nil, fmt.Errorf("%s: unpack: %w", i.name, err)
+	}
+	if err := os.Remove(tmp.Name()); err != nil {
+		tmp.Close()
+		return nil, fmt.Errorf("%s: unpack: %w", i.name, err)
+	}
+	if _, err := io.Copy(tmp, i.in); err != nil {
+		tmp.Close()
+		return nil, damaged(i.name, 0, err)
+	}
+	return tmp, nil
+}
+
+// damaged names the file and the line after which it could not be read.
+func damaged(name string, line int64, err error) error {
+	if errors.Is(err, errColumnType) {
+		return fmt.Errorf("%s: %w: %w", name, err, ErrNothingParses)
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("%s breaks off after line %d: %w: %w", name, line, err, ErrDamaged)
+}
