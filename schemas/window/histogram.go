@@ -65,21 +65,28 @@ func (h *Bins) Merge(o Bins) {
 		Index:  make([]uint16, 0, len(h.Index)+len(o.Index)),
 		Counts: make([]int64, 0, len(h.Index)+len(o.Index)),
 	}
+	out.addBoth(h, &o)
+	*h = out
+}
+
+// addBoth appends the sum of two histograms to an empty one.
+func (h *Bins) addBoth(a, b *Bins) {
 	i, j := 0, 0
-	for i < len(h.Index) || j < len(o.Index) {
-		switch {
-		case j == len(o.Index) || i < len(h.Index) && h.Index[i] < o.Index[j]:
-			out.Index, out.Counts = append(out.Index, h.Index[i]), append(out.Counts, h.Counts[i])
+	for i < len(a.Index) && j < len(b.Index) {
+		switch x, y := a.Index[i], b.Index[j]; {
+		case x < y:
+			h.Index, h.Counts = append(h.Index, x), append(h.Counts, a.Counts[i])
 			i++
-		case i == len(h.Index) || o.Index[j] < h.Index[i]:
-			out.Index, out.Counts = append(out.Index, o.Index[j]), append(out.Counts, o.Counts[j])
+		case y < x:
+			h.Index, h.Counts = append(h.Index, y), append(h.Counts, b.Counts[j])
 			j++
 		default:
-			out.Index, out.Counts = append(out.Index, h.Index[i]), append(out.Counts, h.Counts[i]+o.Counts[j])
+			h.Index, h.Counts = append(h.Index, x), append(h.Counts, a.Counts[i]+b.Counts[j])
 			i, j = i+1, j+1
 		}
 	}
-	*h = out
+	h.Index, h.Counts = append(h.Index, a.Index[i:]...), append(h.Counts, a.Counts[i:]...)
+	h.Index, h.Counts = append(h.Index, b.Index[j:]...), append(h.Counts, b.Counts[j:]...)
 }
 
 // Count returns the number of samples.

@@ -3,8 +3,6 @@ package window
 import (
 	"cmp"
 	"slices"
-
-	"penstock/schemas/event"
 )
 
 // Merge returns the sorted merge of tables of one rollup: each (window, key)
@@ -17,6 +15,13 @@ func Merge(r *Rollup, tables ...*Table) *Table {
 		n += t.Len()
 	}
 	all.Start = make([]int64, 0, n)
+	for v, val := range r.Values {
+		if val.Merging == Hist {
+			all.Hists[v] = make([]Bins, 0, n)
+		} else {
+			all.Ints[v] = make([]int64, 0, n)
+		}
+	}
 	for _, t := range tables {
 		all.concat(t)
 	}
@@ -24,22 +29,21 @@ func Merge(r *Rollup, tables ...*Table) *Table {
 	return all
 }
 
-// concat appends the rows of o; key values are mapped once a table, not once a
-// row.
+// concat appends the rows of o. Its key values are appended as they are: a
+// value may then stand there twice, until Sort.
 func (t *Table) concat(o *Table) {
 	t.Start = append(t.Start, o.Start...)
 	for k := range t.Keys {
 		to, from := &t.Keys[k], &o.Keys[k]
-		codes := make([]int32, len(from.Values))
-		for i, v := range from.Values {
-			codes[i] = to.Intern(v)
-		}
+		base := int32(len(to.Values))
+		codes := slices.Grow(to.Codes, len(from.Codes))
 		for _, c := range from.Codes {
 			if c >= 0 {
-				c = codes[c]
+				c += base
 			}
-			to.Codes = append(to.Codes, c)
+			codes = append(codes, c)
 		}
+		to.Set(codes, append(to.Values, from.Values...))
 	}
 	for v := range t.Rollup.Values {
 		t.Ints[v] = append(t.Ints[v], o.Ints[v]...)
@@ -53,140 +57,147 @@ func (t *Table) Sort() {
 	for k := range t.Keys {
 		sortDict(&t.Keys[k])
 	}
-	order := make([]int32, t.Len())
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(a, b int32) int {
-		if c := cmp.Compare(t.Start[a], t.Start[b]); c != 0 {
-			return c
-		}
-		for k := range t.Keys {
-			if c := cmp.Compare(t.Keys[k].Codes[a], t.Keys[k].Codes[b]); c != 0 {
-				return c
-			}
-		}
-		return cmp.Compare(a, b)
-	})
-	t.gather(order)
+	words := t.rowKeys()
+	t.gather(sortOrder(words, t.Len()), words)
 }
 
 // gather rebuilds the columns in the given order and folds equal neighbours.
-func (t *Table) gather(order []int32) {
+func (t *Table) gather(order []int32, words [][]uint64) {
+	// from[i] is where the rows that become row i begin in order.
+	from := make([]int32, 0, len(order)+1)
+	for i, o := range order {
+		if i == 0 || compareWords(words, int(order[i-1]), int(o)) != 0 {
+			from = append(from, int32(i))
+		}
+	}
+	rows := len(from)
+	from = append(from, int32(len(order)))
+	if rows == len(order) && ascending(order) {
+		return
+	}
 	out := NewTable(t.Rollup)
+	out.Start = pickRows(t.Start, order, from)
 	for k := range out.Keys {
-		out.Keys[k].Set(make([]int32, 0, len(order)), t.Keys[k].Values)
+		out.Keys[k].Set(pickRows(t.Keys[k].Codes, order, from), t.Keys[k].Values)
 	}
 	for v := range t.Rollup.Values {
-		if t.Rollup.Values[v].Merging != Hist {
-			out.Ints[v] = make([]int64, 0, len(order))
+		if t.Rollup.Values[v].Merging == Hist {
+			out.Hists[v] = pickRows(t.Hists[v], order, from)
+		} else {
+			out.Ints[v] = pickRows(t.Ints[v], order, from)
 		}
 	}
-	out.Start = make([]int64, 0, len(order))
-	for _, i := range order {
-		if n := out.Len(); n > 0 && out.Start[n-1] == t.Start[i] && out.sameKey(n-1, t, i) {
-			out.fold(n-1, t, int(i))
-			continue
-		}
-		out.Start = append(out.Start, t.Start[i])
-		for k := range out.Keys {
-			out.Keys[k].Codes = append(out.Keys[k].Codes, t.Keys[k].Codes[i])
-		}
-		for v := range t.Rollup.Values {
-			if t.Rollup.Values[v].Merging == Hist {
-				out.Hists[v] = append(out.Hists[v], t.Hists[v][i])
-			} else {
-				out.Ints[v] = append(out.Ints[v], t.Ints[v][i])
-			}
-		}
+	if rows < len(order) {
+		t.fold(out, order, from)
 	}
 	*t = *out
 }
 
-func (t *Table) sameKey(row int, o *Table, i int32) bool {
-	for k := range t.Keys {
-		if t.Keys[k].Codes[row] != o.Keys[k].Codes[i] {
+func ascending(order []int32) bool {
+	for i, o := range order {
+		if int(o) != i {
 			return false
 		}
 	}
 	return true
 }
 
-// fold merges row i of o into a row of t.
-func (t *Table) fold(row int, o *Table, i int) {
-	takeLatest := false
-	decided := false
-	for v, val := range t.Rollup.Values {
-		switch val.Merging {
-		case Sum:
-			t.Ints[v][row] += o.Ints[v][i]
-		case Min:
-			if x := o.Ints[v][i]; x != NullInt && (t.Ints[v][row] == NullInt || x < t.Ints[v][row]) {
-				t.Ints[v][row] = x
+// pickRows returns the first row of each group.
+func pickRows[T any](column []T, order, from []int32) []T {
+	out := make([]T, len(from)-1)
+	for i := range out {
+		out[i] = column[order[from[i]]]
+	}
+	return out
+}
+
+// fold merges the other rows of each group of t into the group's row of out.
+func (t *Table) fold(out *Table, order, from []int32) {
+	latest := t.Rollup.has(Latest)
+	var h histMerger
+	for g := range from[:len(from)-1] {
+		group := order[from[g]:from[g+1]]
+		if len(group) == 1 {
+			continue
+		}
+		best := group[0]
+		if latest {
+			for _, i := range group[1:] {
+				if t.later(int(best), int(i)) {
+					best = i
+				}
 			}
-		case Max:
-			t.Ints[v][row] = max(t.Ints[v][row], o.Ints[v][i])
-		case Latest:
-			if !decided {
-				takeLatest, decided = t.later(row, o, i), true
+		}
+		for v, val := range t.Rollup.Values {
+			switch val.Merging {
+			case Latest:
+				out.Ints[v][g] = t.Ints[v][best]
+			case Hist:
+				out.Hists[v][g] = h.merge(t.Hists[v], group)
+			default:
+				out.Ints[v][g] = foldInts(val.Merging, t.Ints[v], group)
 			}
-			if takeLatest {
-				t.Ints[v][row] = o.Ints[v][i]
-			}
-		case Hist:
-			h := t.Hists[v][row]
-			h.Merge(o.Hists[v][i])
-			t.Hists[v][row] = h
 		}
 	}
 }
 
-// later reports whether the Latest columns of row i of o are greater than those
-// of a row of t.
-func (t *Table) later(row int, o *Table, i int) bool {
+func (r *Rollup) has(m Merging) bool {
+	return slices.ContainsFunc(r.Values, func(v Value) bool { return v.Merging == m })
+}
+
+// foldInts merges the values of the rows of a group.
+func foldInts(m Merging, column []int64, group []int32) int64 {
+	x := column[group[0]]
+	for _, i := range group[1:] {
+		switch y := column[i]; m {
+		case Sum:
+			x += y
+		case Min:
+			if y != NullInt && (x == NullInt || y < x) {
+				x = y
+			}
+		case Max:
+			x = max(x, y)
+		}
+	}
+	return x
+}
+
+// later reports whether the Latest columns of row b are greater than those of
+// row a.
+func (t *Table) later(a, b int) bool {
 	for v, val := range t.Rollup.Values {
 		if val.Merging != Latest {
 			continue
 		}
-		a, b := t.Ints[v][row], o.Ints[v][i]
-		c := cmp.Compare(b, a)
-		if val.Kind == Float32 {
-			c = cmp.Compare(ToFloat32(b), ToFloat32(a))
+		x, y := t.Ints[v][a], t.Ints[v][b]
+		if x == y {
+			continue
 		}
-		if c != 0 {
-			return c > 0
+		if val.Kind == Float32 && x != NullInt && y != NullInt {
+			if c := cmp.Compare(ToFloat32(y), ToFloat32(x)); c != 0 {
+				return c > 0
+			}
 		}
+		// Also two spellings of one number, such as 0 and −0, have an order, so
+		// that the result does not hang on which came first.
+		return y > x
 	}
 	return false
 }
 
-// sortDict puts the used values in byte order and renumbers the codes.
-func sortDict(d *event.Dict) {
-	used := make([]bool, len(d.Values))
-	for _, c := range d.Codes {
-		if c >= 0 {
-			used[c] = true
-		}
+// histMerger merges histograms; it keeps its memory from one group to the next.
+type histMerger struct {
+	a, b Bins
+}
+
+// merge returns the sum of the histograms of a group, in memory of its own.
+func (m *histMerger) merge(column []Bins, group []int32) Bins {
+	m.a.Index, m.a.Counts = m.a.Index[:0], m.a.Counts[:0]
+	for _, i := range group {
+		m.b.Index, m.b.Counts = m.b.Index[:0], m.b.Counts[:0]
+		m.b.addBoth(&m.a, &column[i])
+		m.a, m.b = m.b, m.a
 	}
-	order := make([]int32, 0, len(d.Values))
-	for c, u := range used {
-		if u {
-			order = append(order, int32(c))
-		}
-	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(d.Values[a], d.Values[b]) })
-	to := make([]int32, len(d.Values))
-	values := make([]string, len(order))
-	for n, c := range order {
-		to[c], values[n] = int32(n), d.Values[c]
-	}
-	codes := make([]int32, len(d.Codes))
-	for i, c := range d.Codes {
-		if c < 0 {
-			codes[i] = c
-			continue
-		}
-		codes[i] = to[c]
-	}
-	d.Set(codes, values)
+	return Bins{Index: slices.Clone(m.a.Index), Counts: slices.Clone(m.a.Counts)}
 }
