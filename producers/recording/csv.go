@@ -104,7 +104,7 @@ func (s *csvSource) fault(column int, field, got, expected string) error {
 
 // read reads the next record into fields.
 func (s *csvSource) read() error {
-	text, line, long, err := s.nextLine()
+	text, line, long, err := s.nextLine(false)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (s *csvSource) read() error {
 	q.scan(s.record)
 	var more []heldLine
 	for q.state == inQuotes {
-		text, line, long, err := s.nextLine()
+		text, line, long, err := s.nextLine(true)
 		if err == nil && (long || len(s.record)+1+len(text) > maxLine) {
 			more = append(more, heldLine{bytes.Clone(text), line, long})
 		}
@@ -143,13 +143,21 @@ func (s *csvSource) read() error {
 	return nil
 }
 
-func (s *csvSource) nextLine() ([]byte, int64, bool, error) {
-	if len(s.held) > 0 {
+// nextLine returns the next line, blank ones only within a quoted field.
+func (s *csvSource) nextLine(quoted bool) ([]byte, int64, bool, error) {
+	for len(s.held) > 0 {
 		h := s.held[0]
 		s.held = s.held[1:]
-		return h.text, h.line, h.long, nil
+		if quoted || len(h.text) > 0 {
+			return h.text, h.line, h.long, nil
+		}
+		s.lines.blank++
 	}
-	text, long, err := s.lines.next()
+	read := s.lines.next
+	if quoted {
+		read = s.lines.any
+	}
+	text, long, err := read()
 	return text, s.lines.line, long, err
 }
 

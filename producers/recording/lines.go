@@ -24,17 +24,22 @@ type lineReader struct {
 // breaks off in the middle with the file's error nothing is returned.
 func (l *lineReader) next() (line []byte, long bool, err error) {
 	for {
-		line, long, err = l.read()
-		if err != nil {
-			return nil, false, err
-		}
-		l.line++
-		line = bytes.TrimSuffix(line, []byte{'\r'})
-		if len(line) > 0 {
-			return line, long, nil
+		line, long, err = l.any()
+		if err != nil || len(line) > 0 {
+			return line, long, err
 		}
 		l.blank++
 	}
+}
+
+// any is next without passing over blank lines.
+func (l *lineReader) any() (line []byte, long bool, err error) {
+	line, long, err = l.read()
+	if err != nil {
+		return nil, false, err
+	}
+	l.line++
+	return bytes.TrimSuffix(line, []byte{'\r'}), long, nil
 }
 
 func (l *lineReader) read() (line []byte, long bool, err error) {
