@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"strconv"
+
 	"penstock/schemas/event"
 	"penstock/schemas/window"
 )
@@ -202,4 +204,16 @@ func (l *Ledger) book(r *run, a window.Account) {
 	if r != nil {
 		r.account.Add(a)
 	}
+}
+
+// RowsOf returns how many rows a batch with unusable headers is booked with:
+// what its header Penstock-Rows says if that can be read, else 1, since a
+// message was there and must be seen in the account.
+func RowsOf(f event.Fields) int64 {
+	if v := f[event.HeaderRows]; len(v) == 1 {
+		if n, err := strconv.ParseInt(v[0], 10, 64); err == nil && n >= 0 && n <= event.MaxRows {
+			return n
+		}
+	}
+	return 1
 }

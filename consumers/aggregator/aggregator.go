@@ -1,0 +1,92 @@
+package aggregator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"penstock/schemas/window"
+)
+
+// Aggregator adds up one group of rollups on the partitions that it claims.
+type Aggregator struct {
+	opts Options
+}
+
+// New checks the options; it does not touch the bus.
+func New(o Options) (*Aggregator, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	return &Aggregator{opts: o}, nil
+}
+
+// Run claims partitions and adds up their events until the context ends (nil) or
+// a partition cannot go on. It drops what is not flushed: whoever is next reads
+// it again.
+func (a *Aggregator) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	advice := a.opts.Advice
+	if advice == nil {
+		m := NewMembers(a.opts)
+		advice = m
+		g.Go(func() error { return m.Run(ctx) })
+	}
+	for _, p := range a.opts.Partitions {
+		g.Go(func() error {
+			w := &worker{opts: &a.opts, partition: p, advice: advice}
+			w.log = a.opts.Logger.With().Str("group", a.opts.Group).Int("partition", p).Logger()
+			if err := w.run(ctx); err != nil {
+				return fmt.Errorf("aggregator of %s on partition %d: %w", a.opts.Group, p, err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// run goes through sessions: wait for the advice, claim, add up.
+func (w *worker) run(ctx context.Context) error {
+	for {
+		for !w.advice.Mine(w.opts.Group, w.partition) {
+			if err := w.opts.Clock.Sleep(ctx, adviceEvery); err != nil {
+				return nil
+			}
+		}
+		err := w.session(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, errReleased):
+			w.log.Info().Msg("released the partition")
+		case errors.Is(err, errFenced):
+			w.count(Fenced, 1)
+			w.log.Warn().Dur("wait", w.opts.FenceWait).Msg("fenced: another claimed the partition")
+			if err := w.opts.Clock.Sleep(ctx, w.opts.FenceWait); err != nil {
+				return nil
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// adviceEvery is how often the advice is looked at while waiting.
+const adviceEvery = 100 * time.Millisecond
+
+func (w *worker) count(what Happening, n int64) {
+	if n > 0 {
+		w.opts.Metrics.Count(w.opts.Group, w.partition, what, n)
+	}
+}
+
+// watermarkField is a watermark for a log line.
+func watermarkField(w int64) string {
+	if w == window.NullInt {
+		return "none"
+	}
+	return time.UnixMicro(w).UTC().Format(time.RFC3339Nano)
+}

@@ -1,0 +1,25 @@
+// Package rollup adds decoded requests up to the tables of one group of rollups
+// (DESIGN §3.2). It is pure, and one goroutine's.
+//
+// A [State] holds sums per (window, key) since the last [State.Tables], which
+// hands them out as sorted tables and forgets them. Merging these tables gives
+// the same sums wherever the cuts fell.
+//
+// What a request adds to:
+//
+//	traffic       counted, with an owner
+//	interactions  counted, with an owner and a user
+//	places        counted, with a user and a position
+//	late          late, whatever it lacks, so that late panes and the account agree
+//	delay         counted, with a component at either end or a delay
+//
+// A delay is wait + service at the callee, where service is known (a callee
+// that doesn't tell its wait apart has it in its service), and network at the
+// link, where that is known. Values below 0 or beyond a year are left out of
+// sums and histograms, not clamped, and counted (P18). All windows go by a
+// request's time, which is when it ended: one that took 30 s is in the window
+// of its end.
+//
+// Texts are translated once per distinct value and batch; per row there are
+// slices and open-addressing tables, and nothing is allocated but growth.
+package rollup

@@ -1,0 +1,225 @@
+package rollup
+
+import (
+	"cmp"
+	"slices"
+
+	"penstock/consumers/aggregator/ledger"
+	"penstock/schemas/event"
+	"penstock/schemas/window"
+)
+
+// fast is the state of the group of that name.
+type fast struct {
+	components, sites names
+	ends              index // component, site → number of the end
+	list              []end
+	frames            frames[fastWindow]
+	size              int
+
+	// Translations of the batch at hand, by its codes + 1.
+	fromComponent, fromSite, toComponent, toSite []uint32
+}
+
+// end is one end of a link.
+type end struct{ component, site uint32 }
+
+// fastWindow is one window of delay.
+type fastWindow struct {
+	index index // from, to → row + 1
+	rows  []link
+}
+
+// link is a row of delay.
+type link struct {
+	from, to           uint32 // places in fast.list
+	requests, errors   int64
+	serviceSum, netSum int64
+	service, network   window.Bins
+}
+
+// year (µs) is beyond any delay: a value that great is a fault of the source,
+// and sums of such might overflow.
+const year = 366 * 86400 * 1_000_000
+
+const (
+	linkBytes = 144 + 32
+	binBytes  = 2 + 8
+)
+
+func newFast() *fast {
+	return &fast{frames: frames[fastWindow]{width: window.Delay.Width.Microseconds()}}
+}
+
+func (*fast) Columns() []string {
+	return []string{
+		"time", "mark", "from_component", "from_site", "to_component", "to_site",
+		"wait_us", "service_us", "network_us", "status",
+	}
+}
+
+func (s *fast) Size() int {
+	return s.size + s.components.bytes + s.sites.bytes +
+		nameBytes*(len(s.components.values)+len(s.sites.values)) + frameBytes*len(s.frames.list)
+}
+
+func (s *fast) Add(b *event.Requests, class []ledger.Class) (excluded int64) {
+	s.fromComponent = s.components.codes(&b.FromComponent, s.fromComponent)
+	s.fromSite = s.sites.codes(&b.FromSite, s.fromSite)
+	s.toComponent = s.components.codes(&b.ToComponent, s.toComponent)
+	s.toSite = s.sites.codes(&b.ToSite, s.toSite)
+	var w *fastWindow
+	var start, stop int64
+	for i, t := range b.Time {
+		if class[i] != ledger.Counted {
+			continue
+		}
+		service, hasService, bad := serviceOf(b.Wait[i], b.Service[i])
+		network, hasNetwork, badNetwork := sample(b.Network[i])
+		excluded += bad + badNetwork
+		from := end{s.fromComponent[b.FromComponent.Codes[i]+1], s.fromSite[b.FromSite.Codes[i]+1]}
+		to := end{s.toComponent[b.ToComponent.Codes[i]+1], s.toSite[b.ToSite.Codes[i]+1]}
+		if from.component == 0 && to.component == 0 && !hasService && !hasNetwork {
+			continue
+		}
+		if w == nil || t < start || t >= stop {
+			start, _, w = s.frames.find(t)
+			stop = start + s.frames.width
+		}
+		l := s.link(w, s.end(from), s.end(to))
+		l.requests++
+		if st := b.Status[i]; st == 0 || st >= 500 {
+			l.errors++
+		}
+		if hasService {
+			l.serviceSum += service
+			s.count(&l.service, service)
+		}
+		if hasNetwork {
+			l.netSum += network
+			s.count(&l.network, network)
+		}
+	}
+	return excluded
+}
+
+// codes is translate with the absent value in front.
+func (n *names) codes(d *event.Dict, ids []uint32) []uint32 {
+	ids = append(ids[:0], 0)
+	for _, v := range d.Values {
+		ids = append(ids, n.id(v))
+	}
+	return ids
+}
+
+// sample returns a delay in µs, whether there is one, and 1 if it was left out.
+func sample(v int64) (us int64, ok bool, bad int64) {
+	switch {
+	case v == event.NullInt:
+		return 0, false, 0
+	case v < 0 || v > year:
+		return 0, false, 1
+	}
+	return v, true, 0
+}
+
+// serviceOf returns wait + service as one sample.
+func serviceOf(wait, service int64) (us int64, ok bool, bad int64) {
+	us, ok, bad = sample(service)
+	w, hasWait, badWait := sample(wait)
+	if hasWait {
+		us += w
+	}
+	if badWait > 0 {
+		ok = false
+	}
+	return us, ok, max(bad, badWait)
+}
+
+func (s *fast) count(h *window.Bins, v int64) {
+	n := len(h.Index)
+	h.Add(v, 1)
+	s.size += binBytes * (len(h.Index) - n)
+}
+
+// end returns the number of an end, from 1.
+func (s *fast) end(e end) uint32 {
+	v := s.ends.at(pair(e.component, e.site))
+	if *v == 0 {
+		s.list = append(s.list, e)
+		*v = int64(len(s.list))
+	}
+	return uint32(*v)
+}
+
+func (s *fast) link(w *fastWindow, from, to uint32) *link {
+	v := w.index.at(pair(from, to))
+	if *v == 0 {
+		w.rows = append(w.rows, link{from: from - 1, to: to - 1})
+		*v = int64(len(w.rows))
+		s.size += linkBytes
+	}
+	return &w.rows[*v-1]
+}
+
+func (s *fast) Tables() []*window.Table {
+	s.components.rank()
+	s.sites.rank()
+	t := window.NewTable(window.Delay)
+	var keys [4][]int32
+	for _, f := range s.frames.sorted() {
+		slices.SortFunc(f.w.rows, func(a, b link) int {
+			if c := s.compare(a.from, b.from); c != 0 {
+				return c
+			}
+			return s.compare(a.to, b.to)
+		})
+		for i := range f.w.rows {
+			l := &f.w.rows[i]
+			t.Start = append(t.Start, f.start)
+			from, to := s.list[l.from], s.list[l.to]
+			for k, r := range [...]uint32{
+				s.components.ranks[from.component], s.sites.ranks[from.site],
+				s.components.ranks[to.component], s.sites.ranks[to.site],
+			} {
+				keys[k] = append(keys[k], int32(r))
+			}
+			for v, x := range [...]int64{l.requests, l.errors, l.serviceSum, 0, l.netSum, 0} {
+				if window.Delay.Values[v].Merging != window.Hist {
+					t.Ints[v] = append(t.Ints[v], x)
+				}
+			}
+			t.Hists[3] = append(t.Hists[3], l.service)
+			t.Hists[5] = append(t.Hists[5], l.network)
+		}
+	}
+	t.Keys[0], t.Keys[2] = s.components.column(keys[0]), s.components.column(keys[2])
+	t.Keys[1], t.Keys[3] = s.sites.column(keys[1]), s.sites.column(keys[3])
+	s.forget()
+	if t.Len() == 0 {
+		return nil
+	}
+	return []*window.Table{t}
+}
+
+// compare orders ends by component, then site.
+func (s *fast) compare(a, b uint32) int {
+	x, y := s.list[a], s.list[b]
+	if c := cmp.Compare(s.components.ranks[x.component], s.components.ranks[y.component]); c != 0 {
+		return c
+	}
+	return cmp.Compare(s.sites.ranks[x.site], s.sites.ranks[y.site])
+}
+
+func (s *fast) forget() {
+	s.frames.reset(func(w *fastWindow) {
+		w.index.reset()
+		clear(w.rows) // the histograms are the tables' now
+		w.rows = w.rows[:0]
+	})
+	s.components.reset()
+	s.sites.reset()
+	s.ends.reset()
+	s.list = s.list[:0]
+	s.size = 0
+}

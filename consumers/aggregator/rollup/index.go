@@ -1,0 +1,73 @@
+package rollup
+
+// index is an open-addressing table from a key, which is never 0, to a number.
+// It keeps its memory when it is reset, unless that has grown far beyond what
+// was used.
+type index struct {
+	slots []slot
+	used  int
+	shift uint8 // 64 − log2(len(slots))
+}
+
+type slot struct {
+	key   uint64
+	value int64
+}
+
+const leastBits = 5
+
+// at returns the value of a key, 0 and new if the key is new. The pointer holds
+// until the next call.
+func (x *index) at(key uint64) *int64 {
+	if 4*(x.used+1) > 3*len(x.slots) {
+		x.grow()
+	}
+	mask := uint64(len(x.slots) - 1)
+	for i := hash(key) >> x.shift; ; i = (i + 1) & mask {
+		s := &x.slots[i]
+		if s.key == key {
+			return &s.value
+		}
+		if s.key == 0 {
+			s.key = key
+			x.used++
+			return &s.value
+		}
+	}
+}
+
+// hash mixes both halves of a key into the upper bits.
+func hash(key uint64) uint64 {
+	key *= 0x9E3779B97F4A7C15
+	key ^= key >> 32
+	return key * 0xD6E8FEB86659FD93
+}
+
+func (x *index) grow() {
+	old := x.slots
+	n := max(1<<leastBits, 2*len(old))
+	x.slots = make([]slot, n)
+	x.shift = 64
+	for m := n; m > 1; m >>= 1 {
+		x.shift--
+	}
+	mask := uint64(n - 1)
+	for _, s := range old {
+		if s.key == 0 {
+			continue
+		}
+		i := hash(s.key) >> x.shift
+		for x.slots[i].key != 0 {
+			i = (i + 1) & mask
+		}
+		x.slots[i] = s
+	}
+}
+
+func (x *index) reset() {
+	if len(x.slots) > 16<<leastBits && 16*x.used < len(x.slots) {
+		x.slots = nil
+	}
+	clear(x.slots)
+	x.used = 0
+}
