@@ -2,7 +2,6 @@ package recording
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -21,21 +20,16 @@ type source interface {
 	close() error
 }
 
-// hopeless is how many bad lines without a good one end a file.
-const hopeless = 100
-
 // file is one recording that is read.
 type file struct {
-	name  string
+	tally
 	index int
 	in    *input
 	src   source
 	opts  *Options
 
-	rows, bad int64
-	first     BadLine // the first bad line, for ErrNothingParses
-	row       event.Request
-	rowLine   int64
+	row     event.Request // in hand
+	rowLine int64
 }
 
 func openFile(name string, index int, o *Options, t *interner) (*file, error) {
@@ -43,7 +37,7 @@ func openFile(name string, index int, o *Options, t *interner) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &file{name: name, index: index, in: in, opts: o}
+	f := &file{tally: tally{name: name, tell: o.Bad}, index: index, in: in, opts: o}
 	if f.src, err = f.newSource(t); err != nil {
 		return nil, errors.Join(err, in.close())
 	}
@@ -104,8 +98,8 @@ func (f *file) next() error {
 				return err
 			}
 		case errors.Is(err, io.EOF):
-			if f.rows == 0 && f.bad > 0 {
-				return f.nothing()
+			if err := f.end(); err != nil {
+				return err
 			}
 			return io.EOF
 		default:
@@ -121,30 +115,6 @@ func (f *file) invalid(err error) error {
 		return err
 	}
 	return &fault{line: f.src.line(), field: e.Field, got: e.Value, expected: e.Expected, raw: f.src.raw()}
-}
-
-// report hands a bad line on. It fails when the file is hopeless.
-func (f *file) report(b *fault) error {
-	line := BadLine{
-		File: f.name, Line: b.line, Column: b.column, Field: b.field,
-		Got: clip(b.got, maxGot), Expected: b.expected, Raw: clip(b.raw, maxRaw),
-	}
-	if f.bad == 0 {
-		f.first = line
-		f.first.Raw = nil
-	}
-	f.bad++
-	if f.opts.Bad != nil {
-		f.opts.Bad(line)
-	}
-	if f.rows == 0 && f.bad >= hopeless {
-		return f.nothing()
-	}
-	return nil
-}
-
-func (f *file) nothing() error {
-	return fmt.Errorf("%s: none of the first %d lines can be read; %s: %w", f.name, f.bad, f.first.Error(), ErrNothingParses)
 }
 
 func (f *file) close() error {
