@@ -96,7 +96,7 @@ func Restore(cfg Config, c *window.Commit) *Ledger {
 	l.covered, l.watermark, l.reach = c.Covered, c.Watermark, c.Reach
 	l.stream, l.serverTime, l.hole = c.StreamTime, c.ServerTime, c.Hole
 	l.total, l.parked = c.Total, c.Parked
-	l.retired = slices.Clone(c.Retired)
+	l.retired = cloneRetired(c.Retired)
 	for _, w := range c.Runs {
 		if !w.Ended {
 			l.runs = append(l.runs, restoreRun(w))
@@ -114,7 +114,7 @@ func (l *Ledger) Commit() *window.Commit {
 		Group: l.cfg.Group, Partition: l.cfg.Partition, Covered: l.covered,
 		Watermark: l.watermark, Reach: l.reach, StreamTime: l.stream, ServerTime: l.serverTime,
 		Account: l.since.account, Total: l.total, Windows: l.since.windows,
-		Incomplete: joined(l.since.incomplete), Retired: slices.Clone(l.retired),
+		Incomplete: joined(l.since.incomplete), Retired: cloneRetired(l.retired),
 		Parked: l.parked, Excluded: l.excluded, Hole: l.hole,
 	}
 	slices.SortFunc(c.Windows, func(a, b window.WindowCount) int { return compareInt(a.Start, b.Start) })
@@ -228,6 +228,14 @@ func (l *Ledger) retire(r *run) {
 	if n := len(l.retired) - keepLost; n > 0 {
 		l.retired[n-1].Lost = nil
 	}
+}
+
+func cloneRetired(in []window.Retired) []window.Retired {
+	out := slices.Clone(in)
+	for i := range out {
+		out[i].Lost = slices.Clone(out[i].Lost)
+	}
+	return out
 }
 
 func floor(t, width int64) int64 {
