@@ -2,7 +2,6 @@ package control
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,11 +56,14 @@ func EvacuateKey(site string) string { return evacuateKey + subject.Encode(site)
 // asks for.
 func DecodeSwitch(key string, body []byte) (*Switch, error) {
 	s := new(Switch)
-	if err := json.Unmarshal(body, s); err != nil {
-		return nil, fmt.Errorf("switch %.80q: %w: %w", key, ErrUndecodable, err)
+	if err := decode(body, fmt.Sprintf("switch %.80q", key), s); err != nil {
+		return nil, err
 	}
 	if s.Version != 1 {
 		return nil, invalid("switch", key+".version", fmt.Sprint(s.Version), "1")
+	}
+	if first, rest, _ := strings.Cut(key, "."); first != "evacuate" && key != FreezeAllKey && !slices.Contains(Kinds, Kind(rest)) {
+		return nil, invalid("switch", "key", key, "one of a kind: placement, split, servers or coding")
 	}
 	switch {
 	case strings.HasPrefix(key, modeKey):

@@ -99,12 +99,23 @@ func Entry(subject string) (entry string, partition int, err error) {
 	}
 	partition = -1
 	if parts[1] != "all" {
-		if partition, err = strconv.Atoi(parts[1]); err != nil || partition < 0 {
-			return "", 0, fmt.Errorf("subject %.60q: %w", subject, ErrToken)
+		if partition, err = number(parts[1]); err != nil {
+			return "", 0, fmt.Errorf("subject %.60q: %w", subject, err)
 		}
 	}
-	entry, err = Decode(parts[2])
-	return entry, partition, err
+	if entry, err = Decode(parts[2]); err != nil {
+		return "", 0, fmt.Errorf("subject %.60q: %w", subject, err)
+	}
+	return entry, partition, nil
+}
+
+// number reads a partition, which has one spelling.
+func number(token string) (int, error) {
+	n, err := strconv.Atoi(token)
+	if err != nil || n < 0 || strconv.Itoa(n) != token {
+		return 0, fmt.Errorf("token %.60q: not a partition: %w", token, ErrToken)
+	}
+	return n, nil
 }
 
 // Windows is where the aggregator of a group and partition publishes flushes.
@@ -118,11 +129,11 @@ func WindowsOf(group string) string { return "windows." + group + ".*" }
 // PartitionOfWindows returns the group and partition of a subject of WINDOWS.
 func PartitionOfWindows(subject string) (group string, partition int, err error) {
 	parts := strings.Split(subject, ".")
-	if len(parts) != 3 || parts[0] != "windows" {
+	if len(parts) != 3 || parts[0] != "windows" || !plain(parts[1]) {
 		return "", 0, fmt.Errorf("subject %.60q: %w", subject, ErrToken)
 	}
-	if partition, err = strconv.Atoi(parts[2]); err != nil || partition < 0 {
-		return "", 0, fmt.Errorf("subject %.60q: %w", subject, ErrToken)
+	if partition, err = number(parts[2]); err != nil {
+		return "", 0, fmt.Errorf("subject %.60q: %w", subject, err)
 	}
 	return parts[1], partition, nil
 }
