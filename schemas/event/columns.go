@@ -212,11 +212,7 @@ func (d *Dict) consistent(name string, rows int) error {
 	if len(d.Codes) != rows {
 		return fmt.Errorf("column %s: %d rows, expected %d: %w", name, len(d.Codes), rows, ErrInvalid)
 	}
-	var most uint32
-	for _, c := range d.Codes {
-		most = max(most, uint32(c+1))
-	}
-	if most > uint32(len(d.Values)) {
+	if columnar.MostCode(d.Codes) > uint32(len(d.Values)) {
 		return fmt.Errorf("column %s: a code that is not among its %d values: %w", name, len(d.Values), ErrInvalid)
 	}
 	if n, ok := columnar.Bytes(d.Values); !ok {

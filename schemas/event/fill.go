@@ -60,7 +60,7 @@ func (f *filler) request(b *Requests, i int, c *columnar.Column, rows int) error
 	switch i {
 	case colTime:
 		b.Time = read(b.Time, c, 0, rows)
-		return inRange(name, b.Time, MinTime, MaxTime, "a time between 1900 and 2200 in µs")
+		return inRange(name, b.Time, MinTime, MaxTime, timeExpected)
 	case colMark:
 		b.Mark = read(b.Mark, c, 0, rows)
 		return inRange(name, b.Mark, 0, uint8(Future), "0, 1 or 2")
@@ -87,7 +87,13 @@ func (f *filler) request(b *Requests, i int, c *columnar.Column, rows int) error
 	case colOp:
 		return f.fillOp(b, c)
 	default:
-		return f.dict(b.dict(i), c, rows, &b.size)
+		d := b.dict(i)
+		if err := f.dict(d, c, rows); err != nil {
+			return err
+		}
+		for _, v := range d.Values {
+			b.size += len(v) + 4
+		}
 	}
 	return nil
 }
@@ -168,7 +174,7 @@ func (f *filler) fillOp(b *Requests, c *columnar.Column) error {
 }
 
 // dict fills a column of texts.
-func (f *filler) dict(d *Dict, c *columnar.Column, rows int, size *int) error {
+func (f *filler) dict(d *Dict, c *columnar.Column, rows int) error {
 	if c == nil {
 		codes := slices.Grow(d.Codes[:0], rows)[:rows]
 		for i := range codes {
@@ -182,9 +188,6 @@ func (f *filler) dict(d *Dict, c *columnar.Column, rows int, size *int) error {
 		return err
 	}
 	d.Set(codes, values)
-	for _, v := range values {
-		*size += len(v) + 4
-	}
 	return nil
 }
 

@@ -163,6 +163,11 @@ func ParseMark(f Fields, partitions int) (Mark, error) {
 	if p.err != nil {
 		return Mark{}, p.err
 	}
+	for i, d := range m.Dropped {
+		if d.Partition >= partitions {
+			return Mark{}, headerError(HeaderDropped, f[HeaderDropped][i], fmt.Sprintf("a partition below %d", partitions))
+		}
+	}
 	upto := strings.Split(first(f, HeaderUpto), ",")
 	if len(upto) != partitions {
 		return Mark{}, headerError(HeaderUpto, first(f, HeaderUpto), fmt.Sprintf("%d sequences", partitions))

@@ -71,7 +71,7 @@ func parseDropped(s string, mark bool) (Dropped, bool) {
 	for _, err := range []error{err1, err2, err3, err4, err5} {
 		ok = ok && err == nil
 	}
-	if !ok || first < 1 || last < first || rows < 0 || to < from {
+	if !ok || first < 1 || last < first || rows < 0 || to < from || from < MinTime || to > MaxTime {
 		return d, false
 	}
 	d.First, d.Last, d.Rows, d.From, d.To = first, last, rows, from, to

@@ -135,7 +135,7 @@ func (e *FieldError) Unwrap() error { return ErrInvalid }
 // size, or a time that is not after 1900 and before 2200.
 func (r *Request) Check() error {
 	if r.Time < MinTime || r.Time > MaxTime {
-		return &FieldError{"time", fmt.Sprint(r.Time), "a time between 1900 and 2200 in µs"}
+		return &FieldError{"time", fmt.Sprint(r.Time), timeExpected}
 	}
 	if r.Bytes < 0 {
 		return &FieldError{"bytes", fmt.Sprint(r.Bytes), "0 or more"}
@@ -171,6 +171,9 @@ const (
 	MinTime = -2_208_988_800_000_000 // 1900-01-01
 	MaxTime = 7_258_118_400_000_000  // 2200-01-01
 )
+
+// timeExpected is what an error says of a time.
+const timeExpected = "a time between 1900 and 2200 in µs"
 
 var textFields = [...]string{
 	"id", "user", "owner", "from_component", "from_site",
