@@ -1,0 +1,88 @@
+package rollup
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"penstock/consumers/aggregator/ledger"
+	"penstock/schemas/event"
+	"penstock/schemas/window"
+)
+
+func people(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("user-%07d", i)
+	}
+	return names
+}
+
+// day returns a batch of requests as the paper's day has them: 100 reads a
+// write, one of three sites an owner, users with places.
+func day(rng *rand.Rand, names []string, rows int, start int64) (*event.Requests, []ledger.Class) {
+	zipf := rand.NewZipf(rng, 1.0001, 1, uint64(len(names)-1))
+	pick := func() int {
+		if len(names) > 10_000 {
+			return int(zipf.Uint64())
+		}
+		return rng.IntN(len(names))
+	}
+	sites := []string{"us-east", "us-central", "us-west"}
+	var b event.Requests
+	for i := range rows {
+		owner, user := pick(), pick()
+		r := event.NewRequest(start + int64(i)*20_000)
+		r.Owner, r.User = names[owner], names[user]
+		r.ToSite, r.FromSite = sites[owner%3], sites[user%3]
+		r.FromComponent, r.ToComponent = "app", "store"
+		r.Lat, r.Lon = float32(30+user%20), -float32(70+user%50)
+		r.Bytes, r.Status = 1000, 200
+		r.Wait, r.Service, r.Network = int64(rng.IntN(500)), int64(1000+rng.ExpFloat64()*5000), int64(5000+rng.ExpFloat64()*20_000)
+		if i%101 == 0 {
+			r.Op = event.Write
+		}
+		b.Append(&r)
+	}
+	return &b, make([]ledger.Class, rows)
+}
+
+// BenchmarkAdd adds batches of 8,192 rows and takes the tables at 64 MB or once
+// an hour of event time, as an aggregator does; rows/s is the figure.
+func BenchmarkAdd(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		people int
+	}{{"day", 2500}, {"zipf1M", 1_000_000}} {
+		for _, group := range window.Groups {
+			b.Run(c.name+"/"+group, func(b *testing.B) {
+				rng := rand.New(rand.NewPCG(1, 1))
+				names := people(c.people)
+				var batches []*event.Requests
+				var class []ledger.Class
+				const rows = 8192
+				for i := range 40 {
+					var r *event.Requests
+					r, class = day(rng, names, rows, int64(i)*rows*20_000)
+					batches = append(batches, r)
+				}
+				s, err := New(group)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportAllocs()
+				b.ResetTimer()
+				flushes := 0
+				for i := range b.N {
+					s.Add(batches[i%len(batches)], class)
+					if s.Size() > 64<<20 || i%len(batches) == len(batches)-1 {
+						s.Tables()
+						flushes++
+					}
+				}
+				b.ReportMetric(float64(b.N*rows)/b.Elapsed().Seconds()/1e6, "Mrows/s")
+				b.ReportMetric(float64(flushes), "flushes")
+			})
+		}
+	}
+}
