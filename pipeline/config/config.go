@@ -41,7 +41,7 @@ type Site struct {
 	Lat  float64 `yaml:"lat"` // degrees, −90 to 90
 	Lon  float64 `yaml:"lon"` // degrees, −180 to 180
 	// Capacity is the traffic that the site serves without queueing, both
-	// ways, such as 117MB/h. 0 is unlimited.
+	// ways, such as 117MB/h; at least 1 B a placement window.
 	Capacity Rate `yaml:"capacity"`
 	// URL is where the site's entry point answers; optional.
 	URL string `yaml:"url"`

@@ -89,7 +89,7 @@ func TestUnits(t *testing.T) {
 			t.Errorf("%q: %d; expected an error", s, got)
 		}
 	}
-	if got := Duration(90 * time.Minute).String() + " " + Duration(24*time.Hour).String() + " " + Duration(time.Minute).String(); got != "1h30m 24h 1m" {
+	if got := Duration(90*time.Minute).String() + " " + Duration(24*time.Hour).String() + " " + Duration(time.Minute).String(); got != "1h30m 24h 1m" {
 		t.Errorf("durations print as %s", got)
 	}
 }

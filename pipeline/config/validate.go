@@ -53,6 +53,7 @@ func (c *checker) sites(cfg *Config) {
 		c.need(s.Name != "" && len(s.Name) <= 200, p+".name", s.Name, "a name of 1 to 200 bytes")
 		c.need(!names[s.Name], p+".name", s.Name, "a name that no other site has")
 		names[s.Name] = true
+		c.need(s.Capacity.In(cfg.Placement.Window.Std()) > 0, p+".capacity", "", "the traffic that the site serves without queueing, such as 117MB/h")
 		c.between(p+".lat", s.Lat, -90, 90)
 		c.between(p+".lon", s.Lon, -180, 180)
 		if s.URL != "" {
@@ -153,11 +154,6 @@ func sortedKeys[V any](m map[string]V) []string {
 // second look; it is never an error.
 func (c *Config) Notes() []string {
 	var notes []string
-	for _, s := range c.Sites {
-		if s.Capacity.PerDay == 0 {
-			notes = append(notes, fmt.Sprintf("site %s has no capacity: it takes any load", s.Name))
-		}
-	}
 	if d := Default(); fmt.Sprint(c.Split) != fmt.Sprint(d.Split) || fmt.Sprint(c.Servers) != fmt.Sprint(d.Servers) || fmt.Sprint(c.Coding) != fmt.Sprint(d.Coding) {
 		notes = append(notes, "split, servers and coding are read and checked; this version decides placement only")
 	}

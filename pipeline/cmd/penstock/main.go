@@ -1,0 +1,122 @@
+// Command penstock steers the traffic of a service that runs in several
+// clouds: it replays recordings through the whole loop, serves the long-running
+// parts, and is the operator's hand (DESIGN §5).
+//
+// Exit codes: 0 fine, 1 failed, 2 usage. What a person reads goes to standard
+// output, logs to standard error.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"penstock/pipeline/config"
+)
+
+// cli is the whole command line; each verb has a file of its own.
+type cli struct {
+	LogLevel string `help:"Least level of the log lines on standard error: debug, info, warn, error." enum:"debug,info,warn,error" default:"warn" env:"PENSTOCK_LOG"`
+	JSON     bool   `name:"json" help:"Print for machines instead of people."`
+
+	Replay replayCmd `cmd:"" help:"Send recordings through the whole loop on an embedded bus, write a report and exit."`
+	Serve  serveCmd  `cmd:"" help:"Run the long-running parts: aggregator, decider, executor."`
+	Init   initCmd   `cmd:"" help:"Make the streams and keys on a bus."`
+	Import importCmd `cmd:"" help:"Turn access logs, check-ins, recordings or a workload into a recording."`
+
+	Status   statusCmd   `cmd:"" help:"What is in force, and how far each part has come."`
+	Explain  explainCmd  `cmd:"" help:"Why an owner's data is where it is."`
+	Audit    auditCmd    `cmd:"" help:"Is every event accounted for?"`
+	Mode     modeCmd     `cmd:"" help:"Switch a kind to observe, advise or act."`
+	Freeze   freezeCmd   `cmd:"" help:"Stop decisions of a kind, or of all."`
+	Thaw     thawCmd     `cmd:"" help:"Let decisions go on."`
+	Rollback rollbackCmd `cmd:"" help:"Undo what was decided after a time, then freeze."`
+	Purge    purgeCmd    `cmd:"" help:"Delete copies that moved away now, not after delete_after."`
+
+	Locations locationsCmd `cmd:"" help:"Import, export or verify where owners' data is."`
+	Config    configCmd    `cmd:"" help:"Check a configuration, or print the defaults."`
+	Schema    schemaCmd    `cmd:"" help:"Print the JSON Schemas of what travels."`
+	Version   versionCmd   `cmd:"" help:"Print the version."`
+}
+
+// errUsage marks errors of the caller's words: exit code 2.
+var errUsage = errors.New("usage")
+
+// console is what verbs write to and how.
+type console struct {
+	ctx      context.Context //nolint:containedctx // One per run of the process; kong binds values, not calls.
+	out, err io.Writer
+	json     bool
+	level    string
+	terminal bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run is main without the process: arguments in, exit code out.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var c cli
+	exit := -1
+	parser, err := kong.New(&c,
+		kong.Name("penstock"),
+		kong.Description("Steer the traffic of a service that runs in several clouds.\n\n"+examples),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { exit = code }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	)
+	if err != nil {
+		fmt.Fprintln(stderr, "penstock:", err)
+		return 1
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	k, err := parser.Parse(args)
+	if exit >= 0 {
+		return exit
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "penstock: %v\n", err)
+		return 2
+	}
+	con := &console{ctx: ctx, out: stdout, err: stderr, json: c.JSON, level: c.LogLevel, terminal: isTerminal(stderr)}
+	err = k.Run(con)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errUsage), errors.Is(err, config.ErrFaults):
+		fmt.Fprintf(stderr, "penstock: %v\n", err)
+		return 2
+	default:
+		fmt.Fprintf(stderr, "penstock: %v\n", err)
+		return 1
+	}
+}
+
+// isTerminal reports whether a person watches w.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+const examples = `Examples:
+  penstock import workload infra/examples/paper-day.yaml -o day.parquet
+  penstock replay day.parquet --config infra/examples/paper.yaml
+  penstock replay access.log.gz --config infra/examples/world.yaml --geoip GeoLite2-City.mmdb
+  penstock explain blog
+  penstock serve --config penstock.yaml --listen 127.0.0.1:4222`
