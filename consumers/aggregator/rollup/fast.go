@@ -59,8 +59,7 @@ func (*fast) Columns() []string {
 }
 
 func (s *fast) Size() int {
-	return s.size + s.components.bytes + s.sites.bytes +
-		nameBytes*(len(s.components.values)+len(s.sites.values)) + frameBytes*len(s.frames.list)
+	return s.size + s.components.bytes() + s.sites.bytes() + frameBytes*len(s.frames.list)
 }
 
 func (s *fast) Add(b *event.Requests, class []ledger.Class) (excluded int64) {

@@ -1,5 +1,10 @@
 package rollup
 
+import (
+	"cmp"
+	"slices"
+)
+
 // index is an open-addressing table from a key, which is never 0, to a number.
 // It keeps its memory when it is reset, unless that has grown far beyond what
 // was used.
@@ -70,4 +75,35 @@ func (x *index) reset() {
 	}
 	clear(x.slots)
 	x.used = 0
+}
+
+// radixBits is how many bits of a key one pass of sortSlots looks at.
+const radixBits = 11
+
+// sortSlots sorts by key, the greatest of which is known, and returns the sorted
+// slots and the other memory; both are one of the two given.
+func sortSlots(s, spare []slot, greatest uint64) (sorted, other []slot) {
+	if len(s) < 256 {
+		slices.SortFunc(s, func(a, b slot) int { return cmp.Compare(a.key, b.key) })
+		return s, spare
+	}
+	spare = slices.Grow(spare[:0], len(s))[:len(s)]
+	for shift := 0; greatest>>shift > 0; shift += radixBits {
+		var count [1 << radixBits]int32
+		for i := range s {
+			count[s[i].key>>shift&(1<<radixBits-1)]++
+		}
+		var sum int32
+		for d, c := range count {
+			count[d] = sum
+			sum += c
+		}
+		for i := range s {
+			d := s[i].key >> shift & (1<<radixBits - 1)
+			spare[count[d]] = s[i]
+			count[d]++
+		}
+		s, spare = spare, s
+	}
+	return s, spare
 }

@@ -1,8 +1,9 @@
 package rollup
 
 import (
-	"cmp"
+	"bytes"
 	"encoding/binary"
+	"math"
 	"slices"
 	"unsafe"
 
@@ -11,68 +12,82 @@ import (
 	"penstock/schemas/event"
 )
 
-// names gives texts ids 1, 2, 3 …; 0 is absent. Bytes are copied into blocks,
-// so that a name neither holds a decoded batch nor costs an allocation.
+// names gives texts ids 1, 2, 3 …; 0 is absent. The bytes of all names lie in
+// one piece of memory, so that a name neither holds a decoded batch nor costs an
+// allocation nor is looked at by the collector.
 type names struct {
 	slots  []uint64 // upper half of the hash, id; 0 is free
-	values []string // by id − 1
-	block  []byte
-	bytes  int
+	refs   []ref    // by id − 1
+	text   []byte
 	ranks  []uint32
 	sorted []string
+	hint   int // bytes of text at the last reset
 }
 
-const (
-	leastSlots = 64
-	blockSize  = 64 << 10
-)
+// ref is where the bytes of a name lie.
+type ref struct {
+	at     uint64
+	length uint32
+}
+
+const leastSlots = 64
+
+func (n *names) len() int { return len(n.refs) }
+
+// bytes is the size of all names.
+func (n *names) bytes() int { return len(n.text) + nameBytes*len(n.refs) }
+
+func (n *names) at(id uint32) []byte {
+	r := n.refs[id-1]
+	return n.text[r.at : r.at+uint64(r.length)]
+}
 
 // id returns the id of a text, new if it must be.
 func (n *names) id(s string) uint32 {
 	if s == "" {
 		return 0
 	}
-	if 2*(len(n.values)+1) > len(n.slots) {
+	if 2*(len(n.refs)+1) > len(n.slots) {
 		n.grow()
 	}
-	h := xxhash.Sum64String(s)
+	h := xxhash.Sum64String(s) >> 32
 	mask := uint64(len(n.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
 		slot := n.slots[i]
 		if slot == 0 {
-			n.values = append(n.values, n.keep(s))
-			id := uint32(len(n.values))
-			n.slots[i] = h>>32<<32 | uint64(id)
-			return id
+			return n.add(s, h, i)
 		}
-		if slot>>32 == h>>32 && n.values[uint32(slot)-1] == s {
+		if slot>>32 == h && string(n.at(uint32(slot))) == s {
 			return uint32(slot)
 		}
 	}
 }
 
+func (n *names) add(s string, h, slot uint64) uint32 {
+	if n.text == nil {
+		n.text = make([]byte, 0, n.hint)
+	}
+	n.refs = append(n.refs, ref{uint64(len(n.text)), uint32(len(s))})
+	n.text = append(n.text, s...)
+	id := uint32(len(n.refs))
+	n.slots[slot] = h<<32 | uint64(id)
+	return id
+}
+
 func (n *names) grow() {
-	n.slots = make([]uint64, max(leastSlots, 2*len(n.slots)))
+	old := n.slots
+	n.slots = make([]uint64, max(leastSlots, 2*len(old)))
 	mask := uint64(len(n.slots) - 1)
-	for id, s := range n.values {
-		h := xxhash.Sum64String(s)
-		i := h & mask
+	for _, s := range old {
+		if s == 0 {
+			continue
+		}
+		i := s >> 32 & mask
 		for n.slots[i] != 0 {
 			i = (i + 1) & mask
 		}
-		n.slots[i] = h>>32<<32 | uint64(id+1)
+		n.slots[i] = s
 	}
-}
-
-func (n *names) keep(s string) string {
-	if len(n.block)+len(s) > cap(n.block) {
-		n.block = make([]byte, 0, max(blockSize, len(s)))
-	}
-	at := len(n.block)
-	n.block = append(n.block, s...)
-	n.bytes += len(s)
-	// The bytes are written once and their block is never moved.
-	return unsafe.String(&n.block[at], len(s))
 }
 
 // translate returns the id of each value of a batch's dictionary.
@@ -85,56 +100,60 @@ func (n *names) translate(d *event.Dict, ids []uint32) []uint32 {
 }
 
 // rank sorts the names by their bytes: ranks[id] is the place of an id from 1,
-// 0 for absent.
+// 0 for absent. No name may be added between rank and reset.
 func (n *names) rank() {
-	type named struct {
-		prefix uint64
-		id     uint32
-	}
 	skip := n.common()
-	order := make([]named, len(n.values))
-	for i, v := range n.values {
-		order[i] = named{prefix(v[skip:]), uint32(i + 1)}
+	order := make([]slot, n.len())
+	for i := range order {
+		id := uint32(i + 1)
+		order[i] = slot{prefix(n.at(id)[skip:]), int64(id)}
 	}
-	slices.SortFunc(order, func(a, b named) int {
-		if a.prefix != b.prefix {
-			if a.prefix < b.prefix {
-				return -1
-			}
-			return 1
+	order, _ = sortSlots(order, nil, math.MaxUint64)
+	for i := 0; i < len(order); {
+		j := i + 1
+		for j < len(order) && order[j].key == order[i].key {
+			j++
 		}
-		return cmp.Compare(n.values[a.id-1], n.values[b.id-1])
-	})
+		if j > i+1 {
+			slices.SortFunc(order[i:j], func(a, b slot) int {
+				return bytes.Compare(n.at(uint32(a.value)), n.at(uint32(b.value)))
+			})
+		}
+		i = j
+	}
 	n.ranks = slices.Grow(n.ranks[:0], len(order)+1)[:len(order)+1]
-	n.sorted = n.sorted[:0]
+	n.sorted = make([]string, 0, len(order))
 	n.ranks[0] = 0
 	for place, o := range order {
-		n.ranks[o.id] = uint32(place + 1)
-		n.sorted = append(n.sorted, n.values[o.id-1])
+		n.ranks[o.value] = uint32(place + 1)
+		b := n.at(uint32(o.value))
+		// The text is not written to any more and not used again after reset.
+		n.sorted = append(n.sorted, unsafe.String(&b[0], len(b)))
 	}
 }
 
 // common returns the length of the bytes that all names begin with.
 func (n *names) common() int {
-	if len(n.values) == 0 {
+	if n.len() == 0 {
 		return 0
 	}
-	first := n.values[0]
+	first := n.at(1)
 	l := len(first)
-	for _, v := range n.values[1:] {
-		l = min(l, len(v))
-		for l > 0 && v[:l] != first[:l] {
+	for id := 2; id <= n.len() && l > 0; id++ {
+		b := n.at(uint32(id))
+		l = min(l, len(b))
+		for l > 0 && !bytes.Equal(b[:l], first[:l]) {
 			l--
-		}
-		if l == 0 {
-			break
 		}
 	}
 	return l
 }
 
 // prefix returns the first 8 bytes so that they compare as the texts do.
-func prefix(s string) uint64 {
+func prefix(s []byte) uint64 {
+	if len(s) >= 8 {
+		return binary.BigEndian.Uint64(s)
+	}
 	var b [8]byte
 	copy(b[:], s)
 	return binary.BigEndian.Uint64(b[:])
@@ -165,10 +184,10 @@ func (n *names) column(ranks []int32) event.Dict {
 
 // reset forgets all names. Tables that were handed out keep theirs.
 func (n *names) reset() {
-	if len(n.slots) > 16*leastSlots && 16*len(n.values) < len(n.slots) {
+	if len(n.slots) > 16*leastSlots && 16*len(n.refs) < len(n.slots) {
 		n.slots = nil
 	}
 	clear(n.slots)
-	n.values, n.block, n.bytes = n.values[:0:0], nil, 0
-	n.sorted = nil
+	n.hint = len(n.text)
+	n.refs, n.text, n.sorted = n.refs[:0], nil, nil
 }

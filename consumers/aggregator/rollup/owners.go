@@ -21,6 +21,8 @@ type owners struct {
 	owner, user, site []uint32
 	traffic, late     []cached
 	seen              []cached
+
+	order, spare []slot // memory for sorting
 }
 
 // cached is where the rows of one code of the batch went last.
@@ -80,8 +82,7 @@ func (*owners) Columns() []string {
 }
 
 func (s *owners) Size() int {
-	return s.size + s.people.bytes + s.sites.bytes +
-		nameBytes*(len(s.people.values)+len(s.sites.values)) + frameBytes*len(s.frames.list)
+	return s.size + s.people.bytes() + s.sites.bytes() + frameBytes*len(s.frames.list)
 }
 
 func (s *owners) Add(b *event.Requests, class []ledger.Class) int64 {

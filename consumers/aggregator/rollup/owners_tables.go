@@ -1,10 +1,6 @@
 package rollup
 
-import (
-	"slices"
-
-	"penstock/schemas/window"
-)
+import "penstock/schemas/window"
 
 func (s *owners) Tables() []*window.Table {
 	s.people.rank()
@@ -28,35 +24,31 @@ func (s *owners) Tables() []*window.Table {
 	return out
 }
 
-// ranked returns both ids' ranks as one number that sorts as the keys do.
-func ranked(a, b *names, key uint64) uint64 {
-	x, y := unpair(key)
-	return uint64(a.ranks[x])<<32 | uint64(b.ranks[y])
+// sort sorts what is in s.order by key.
+func (s *owners) sort(greatest uint64) []slot {
+	s.order, s.spare = sortSlots(s.order, s.spare, greatest)
+	return s.order
 }
 
 func (s *owners) sums(r *window.Rollup, all []frame[ownersWindow], rows func(*ownersWindow) []sum) *window.Table {
-	t := window.NewTable(r)
 	n := 0
 	for _, f := range all {
 		n += len(rows(f.w))
 	}
+	t := sized(r, n)
+	by := rankerOf(&s.people, &s.sites)
 	owner, site := make([]int32, 0, n), make([]int32, 0, n)
-	t.Start = make([]int64, 0, n)
-	for v := range t.Ints {
-		t.Ints[v] = make([]int64, 0, n)
-	}
-	var order []place
 	for _, f := range all {
 		held := rows(f.w)
-		order = order[:0]
+		s.order = s.order[:0]
 		for i := range held {
-			order = append(order, place{ranked(&s.people, &s.sites, held[i].key), int32(i)})
+			s.order = append(s.order, slot{by.rank(held[i].key), int64(i)})
 		}
-		slices.SortFunc(order, byRank)
-		for _, o := range order {
-			h := &held[o.row]
+		for _, o := range s.sort(by.greatest()) {
+			h := &held[o.value]
+			a, b := by.split(o.key)
 			t.Start = append(t.Start, f.start)
-			owner, site = append(owner, int32(o.rank>>32)), append(site, int32(uint32(o.rank)))
+			owner, site = append(owner, a), append(site, b)
 			for v, x := range [...]int64{h.requests, h.requests - h.writes, h.writes, h.bytes, h.stored} {
 				t.Ints[v] = append(t.Ints[v], x)
 			}
@@ -66,31 +58,37 @@ func (s *owners) sums(r *window.Rollup, all []frame[ownersWindow], rows func(*ow
 	return t
 }
 
+// sized returns an empty table with room for rows.
+func sized(r *window.Rollup, rows int) *window.Table {
+	t := window.NewTable(r)
+	t.Start = make([]int64, 0, rows)
+	for v := range t.Ints {
+		if r.Values[v].Merging != window.Hist {
+			t.Ints[v] = make([]int64, 0, rows)
+		}
+	}
+	return t
+}
+
 func (s *owners) interactions(all []frame[ownersWindow]) *window.Table {
-	t := window.NewTable(window.Interactions)
 	n := 0
 	for _, f := range all {
 		n += f.w.interactions.used
 	}
+	t := sized(window.Interactions, n)
+	by := rankerOf(&s.people, &s.people)
 	user, owner := make([]int32, 0, n), make([]int32, 0, n)
-	t.Start, t.Ints[0] = make([]int64, 0, n), make([]int64, 0, n)
-	var order []slot
 	for _, f := range all {
-		order = order[:0]
+		s.order = s.order[:0]
 		for _, x := range f.w.interactions.slots {
 			if x.key != 0 {
-				order = append(order, slot{ranked(&s.people, &s.people, x.key), x.value})
+				s.order = append(s.order, slot{by.rank(x.key), x.value})
 			}
 		}
-		slices.SortFunc(order, func(a, b slot) int {
-			if a.key < b.key {
-				return -1
-			}
-			return 1
-		})
-		for _, o := range order {
+		for _, o := range s.sort(by.greatest()) {
+			a, b := by.split(o.key)
 			t.Start = append(t.Start, f.start)
-			user, owner = append(user, int32(o.key>>32)), append(owner, int32(uint32(o.key)))
+			user, owner = append(user, a), append(owner, b)
 			t.Ints[0] = append(t.Ints[0], o.value)
 		}
 	}
@@ -99,19 +97,21 @@ func (s *owners) interactions(all []frame[ownersWindow]) *window.Table {
 }
 
 func (s *owners) places(all []frame[ownersWindow]) *window.Table {
-	t := window.NewTable(window.Places)
-	var user []int32
-	var order []place
+	n := 0
 	for _, f := range all {
-		order = order[:0]
+		n += len(f.w.seen)
+	}
+	t := sized(window.Places, n)
+	user := make([]int32, 0, n)
+	for _, f := range all {
+		s.order = s.order[:0]
 		for i := range f.w.seen {
-			order = append(order, place{uint64(s.people.ranks[f.w.seen[i].user]), int32(i)})
+			s.order = append(s.order, slot{uint64(s.people.ranks[f.w.seen[i].user]), int64(i)})
 		}
-		slices.SortFunc(order, byRank)
-		for _, o := range order {
-			p := &f.w.seen[o.row]
+		for _, o := range s.sort(uint64(s.people.len())) {
+			p := &f.w.seen[o.value]
 			t.Start = append(t.Start, f.start)
-			user = append(user, int32(o.rank))
+			user = append(user, int32(o.key))
 			for v, x := range [...]int64{
 				p.time, window.FromFloat32(p.lat), window.FromFloat32(p.lon), p.requests, p.x, p.y, p.z,
 			} {

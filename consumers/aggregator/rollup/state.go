@@ -42,22 +42,24 @@ func unpair(key uint64) (a, b uint32) {
 	return uint32(key >> 32), uint32(key)
 }
 
-// place is a row of a table to come: its rank among its window's, and where it
-// is held.
-type place struct {
-	rank uint64
-	row  int32
+// ranker turns pairs of ids into numbers that sort as the pairs' names do, as
+// small as can be.
+type ranker struct {
+	a, b  *names
+	width uint64
 }
 
-func byRank(a, b place) int {
-	switch {
-	case a.rank < b.rank:
-		return -1
-	case a.rank > b.rank:
-		return 1
-	}
-	return 0
+func rankerOf(a, b *names) ranker { return ranker{a, b, uint64(b.len() + 1)} }
+
+func (r ranker) rank(key uint64) uint64 {
+	x, y := unpair(key)
+	return uint64(r.a.ranks[x])*r.width + uint64(r.b.ranks[y])
 }
+
+func (r ranker) greatest() uint64 { return uint64(r.a.len()+1) * r.width }
+
+// split returns the two ranks.
+func (r ranker) split(rank uint64) (a, b int32) { return int32(rank / r.width), int32(rank % r.width) }
 
 // frames holds a state's windows by their start.
 type frames[W any] struct {
