@@ -19,13 +19,14 @@ const maxPartBytes = 32 << 20
 
 // decide decides a closed window and publishes it.
 func (d *Decider) decide(ctx context.Context, w *panes.Window) error {
+	// The window is not in the assembler any more, and not yet decided.
+	d.dirty = true
 	if err := d.syncOutcomes(ctx); err != nil {
 		return err
 	}
 	if err := d.retry(ctx, "operator's switches", d.operator.refresh); err != nil {
 		return err
 	}
-	d.dirty = true
 	in := d.state.inputs(d.operator.switches, d.operator.revision, d.opts.Mode, len(w.Incomplete) > 0, w.Span().End, d.opts.FallbackAfter)
 	dec, err := d.ask(w, in)
 	if err != nil {

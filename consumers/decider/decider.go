@@ -38,8 +38,8 @@ type Decider struct {
 	history  history
 	setAside panes.Stats // as last reported
 	since    int         // windows since the last snapshot
-	// dirty: the policy has decided a window that is not known to be recorded,
-	// so the state must not become a snapshot.
+	// dirty: a window was closed and is not known to be recorded as decided, so
+	// the state must not become a snapshot.
 	dirty    bool
 	instance string // of this process and Run, in decision ids
 	ids      int

@@ -3,6 +3,7 @@ package decider
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"penstock/infra/bus"
@@ -44,8 +45,24 @@ func TestBodiesAreEqualWhateverThePartitions(t *testing.T) {
 		if want == "" {
 			want = got
 		}
-		if got != want {
-			t.Errorf("%d partitions: commands differ from those of 1 partition:\n%s\nwant\n%s", partitions, got, want)
+		same(t, fmt.Sprintf("%d partitions", partitions), got, want)
+	}
+}
+
+// same compares two dumps and shows the first line that differs.
+func same(t *testing.T, what, got, want string) {
+	t.Helper()
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range max(len(g), len(w)) {
+		if i >= len(g) || i >= len(w) || g[i] != w[i] {
+			line := func(s []string) string {
+				if i < len(s) {
+					return s[i]
+				}
+				return "(nothing)"
+			}
+			t.Errorf("%s: line %d of %d is\n%s\nexpected, of %d,\n%s", what, i, len(g), line(g), len(w), line(w))
+			return
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (d *Decider) openStore(ctx context.Context) error {
 	return d.retry(ctx, "open snapshots", func(ctx context.Context) error {
 		o, err := d.opts.Client.Objects(ctx)
 		if err == nil {
-			d.store = &store{objects: o, kind: d.kind}
+			d.store = &store{client: d.opts.Client, objects: o, kind: d.kind}
 		}
 		return err
 	})
@@ -196,21 +196,17 @@ func (d *Decider) again(ctx context.Context, rec *recorded, restored bool) error
 			return err
 		}
 	}
-	w, err := d.recordedWindow(ctx, rec)
+	d.dirty = true
+	w, err := d.recordedWindow(ctx, rec, restored)
 	if err != nil {
 		return err
 	}
 	if span := w.Span(); !span.End.Equal(rec.Window.End) || !span.Start.Equal(rec.Window.Start) {
-		why := ErrDiverged
-		if !restored && d.state.Windows == 0 {
-			why = ErrStateLost
-		}
-		return fmt.Errorf("the next window on the bus ends %s: %w", span.End.Format(time.RFC3339), why)
+		return fmt.Errorf("the next window on the bus ends %s: %w", span.End.Format(time.RFC3339), d.beginningOr(restored))
 	}
 	if err := d.recordedOutcomes(ctx, rec.outcomes); err != nil {
 		return err
 	}
-	d.dirty = true
 	in := d.state.recorded(rec.Decision, rec.revision)
 	dec, err := d.ask(w, in)
 	if err != nil {
@@ -236,16 +232,25 @@ func (d *Decider) again(ctx context.Context, rec *recorded, restored bool) error
 	return nil
 }
 
+// beginningOr is why a recorded window is not the next one: without a snapshot
+// the bus may just not reach back to the beginning any more.
+func (d *Decider) beginningOr(restored bool) error {
+	if !restored && d.state.Windows == 0 {
+		return ErrStateLost
+	}
+	return ErrDiverged
+}
+
 // recordedWindow waits for the window of a record to close. What closed it is on
 // the bus since before the record, or lost.
-func (d *Decider) recordedWindow(ctx context.Context, rec *recorded) (*panes.Window, error) {
+func (d *Decider) recordedWindow(ctx context.Context, rec *recorded, restored bool) (*panes.Window, error) {
 	checked := false
 	for {
 		if w := d.asm.Close(); w != nil {
 			return w, nil
 		}
 		if behind(d.asm.Sequences(), rec.windows) == 0 {
-			return nil, fmt.Errorf("no window closes at sequences %v of WINDOWS: %w", rec.windows, ErrDiverged)
+			return nil, fmt.Errorf("no window closes at sequences %v of WINDOWS: %w", rec.windows, d.beginningOr(restored))
 		}
 		if !checked {
 			if err := d.checkHeld(ctx, subject.WindowsStream, behind(d.asm.Sequences(), rec.windows)); err != nil {

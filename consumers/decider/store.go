@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"penstock/infra/bus"
 	"penstock/schemas/control"
 )
 
@@ -19,6 +20,7 @@ import (
 // places for snapshots, written in turn, so that the latest two are there and
 // one of them is whole even when the other is being written.
 type store struct {
+	client  *bus.Client
 	objects jetstream.ObjectStore
 	kind    control.Kind
 	next    int // place that the next snapshot goes to
@@ -80,7 +82,7 @@ func (s *store) put(ctx context.Context, body []byte, group string, sequences []
 		Name:     placeName(s.kind, s.next),
 		Metadata: map[string]string{metaGroup: group, metaSequences: joinSequences(sequences)},
 	}
-	if _, err := s.objects.Put(ctx, meta, bytes.NewReader(body)); err != nil {
+	if err := putObject(ctx, s.client, s.objects, meta, body); err != nil {
 		return fmt.Errorf("store snapshot of %s: %w", s.kind, err)
 	}
 	s.next = (s.next + 1) % places
@@ -131,10 +133,7 @@ func (s *store) putConfig(ctx context.Context, config []byte) error {
 	} else if !errors.Is(err, jetstream.ErrObjectNotFound) {
 		return fmt.Errorf("look at %s: %w", name, err)
 	}
-	if _, err := s.objects.PutBytes(ctx, name, config); err != nil {
-		return fmt.Errorf("store %s: %w", name, err)
-	}
-	return nil
+	return putObject(ctx, s.client, s.objects, jetstream.ObjectMeta{Name: name}, config)
 }
 
 // config returns the configuration of a digest, nil if the bucket has none.
