@@ -9,6 +9,7 @@ import (
 	"hash"
 	"math"
 	"net/netip"
+	"strings"
 
 	"penstock/infra/geo"
 	"penstock/schemas/event"
@@ -103,7 +104,8 @@ func (p *Parser) Parse(line []byte, r *event.Request) error {
 	if r.Bytes, ok = parseBytes(p.field(line, Bytes)); !ok {
 		return p.explain(line, n, next)
 	}
-	if f.has[Login] && !isLogin(p.field(line, Login)) || f.has[Host] && !isHost(p.field(line, Host)) {
+	if f.has[Login] && !isLogin(p.field(line, Login)) || f.has[Host] && !isHost(p.field(line, Host)) ||
+		f.has[Ident] && len(p.field(line, Ident)) == 0 {
 		return p.explain(line, n, next)
 	}
 	if f.has[Host] {
@@ -126,6 +128,8 @@ func (p *Parser) explain(line []byte, n, next int) *LineError {
 		switch e.field {
 		case Host:
 			ok = isHost(b)
+		case Ident:
+			ok = len(b) > 0
 		case Login:
 			ok = isLogin(b)
 		case Time:
@@ -191,6 +195,8 @@ func (p *Parser) client(host []byte) client {
 			// One client is one user however its address is written.
 			addr = addr.Unmap().WithZone("")
 			s = addr.String()
+		} else {
+			s = strings.ToLower(s)
 		}
 		c.user = p.hash(s)
 		if err == nil && p.opts.Geo != nil {

@@ -143,7 +143,7 @@ func isHost(b []byte) bool {
 // a line with one column more in front (a virtual host) would match, with the
 // virtual host taken for the client and "- -" for the name.
 func isLogin(b []byte) bool {
-	if len(b) == 0 || b[0] == '[' {
+	if len(b) == 0 || b[0] == '[' || b[0] == ' ' || b[len(b)-1] == ' ' {
 		return false
 	}
 	return len(b) < 2 || b[0] != '-' || b[1] != ' '

@@ -1,0 +1,281 @@
+package accesslog
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"penstock/schemas/event"
+)
+
+func TestOwnerDepth(t *testing.T) {
+	const line = `192.0.2.1 - - [01/Jan/2020:00:00:00 +0000] "GET %s HTTP/1.1" 200 1 "-" "-"`
+	for _, test := range []struct {
+		path  string
+		depth int
+		owner string
+	}{
+		{"/a/b/c", 1, "a"},
+		{"/a/b/c", 2, "a/b"},
+		{"/a/b/c", 3, "a/b/c"},
+		{"/a/b/c", 9, "a/b/c"},
+		{"/a//b/", 2, "a/b"},
+		{"/a?b/c", 2, "a"},
+		{"/", 2, ""},
+		{"///", 1, ""},
+		{"/~user@example.org/x", 1, "~user@example.org"},
+		{"/2001:db8::1/x", 1, "2001:db8::1"},
+	} {
+		var r event.Request
+		if err := newTestParser(t, Combined, test.depth).Parse(fmt.Appendf(nil, line, test.path), &r); err != nil {
+			t.Fatal(err)
+		}
+		if r.Owner != test.owner {
+			t.Errorf("%s at depth %d: owner %q, expected %q", test.path, test.depth, r.Owner, test.owner)
+		}
+	}
+}
+
+func TestUserIsAKeyedHash(t *testing.T) {
+	user := func(key, host string) string {
+		p, err := NewParser(Combined, Options{Key: []byte(key)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r event.Request
+		if err := p.Parse([]byte(host+` - - [01/Jan/2020:00:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "-"`), &r); err != nil {
+			t.Fatal(err)
+		}
+		if r.HasPlace() {
+			t.Error("a place without a locator")
+		}
+		return r.User
+	}
+	a := user("k", "192.0.2.1")
+	if len(a) != 32 || strings.Contains(a, "192") {
+		t.Errorf("user %q is no hash of 128 bits", a)
+	}
+	for _, same := range [][2]string{
+		{"192.0.2.1", "::ffff:192.0.2.1"},
+		{"2001:db8::1", "2001:DB8:0::0001"},
+		{"fe80::1%eth0", "fe80::1"},
+		{"Host.Example.ORG", "host.example.org"},
+	} {
+		if user("k", same[0]) != user("k", same[1]) {
+			t.Errorf("%s and %s are one client", same[0], same[1])
+		}
+	}
+	if a == user("k", "192.0.2.2") || a == user("l", "192.0.2.1") {
+		t.Error("another client or another key gave the same user")
+	}
+}
+
+func TestOptionsThatCannotBeUsed(t *testing.T) {
+	for _, o := range []Options{{}, {Key: []byte("k"), OwnerDepth: -1}} {
+		if _, err := NewParser(Combined, o); !errors.Is(err, ErrOption) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+func TestCompile(t *testing.T) {
+	for pattern, fault := range map[string]string{
+		"":                                    "no field",
+		"{time":                               "not closed",
+		"{time} {nonsense}":                   "unknown",
+		"{time} {time}":                       "named twice",
+		"{time}{bytes}":                       "nothing between",
+		`"{request} {time} {bytes}`:           "quote of field request is not closed",
+		"{time} {request}":                    "no field {bytes}",
+		"{bytes} {request}":                   "no field {time}",
+		"{time} {bytes}":                      "no field {request}",
+		`[{time}] "{request}" {bytes} {time}`: "named twice",
+	} {
+		if _, err := Compile("test", pattern); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), fault) {
+			t.Errorf("%s: %v, expected %s", pattern, err, fault)
+		}
+	}
+}
+
+// Other formats than the two are instances of the same parser.
+func TestOtherFormat(t *testing.T) {
+	f, err := Compile("mine", `<{bytes}|"{request}"|{time}>`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newTestParser(t, f, 1)
+	for line, want := range map[string]string{
+		`<17|"PUT /a/b HTTP/1.1"|01/Jan/2020:00:00:00 +0000>`:  `2020-01-01T00:00:00Z write user= owner="a" status=-1 bytes=17`,
+		`<17|"PUT /a/b HTTP/1.1"|01/Jan/2020:00:00:00 +0000>x`: `malformed column 52, field time: got "x", expected the end of the line after time`,
+		`17|"PUT /a/b HTTP/1.1"|01/Jan/2020:00:00:00 +0000>`:   `malformed column 1, field bytes: got "17|\"PUT /a/b HTTP/1.1\"|01/Jan/2020:00:00:00 +0000>", expected "<"`,
+	} {
+		if got := describe(p, []byte(line)); got != want {
+			t.Errorf("%s\n got %s\nwant %s", line, got, want)
+		}
+	}
+}
+
+func TestDetect(t *testing.T) {
+	const common = `192.0.2.1 - - [01/Jan/2020:00:00:00 +0000] "GET / HTTP/1.1" 200 1`
+	const combined = common + ` "-" "-"`
+	for _, test := range []struct {
+		lines []string
+		want  *Format
+	}{
+		{nil, Combined},
+		{[]string{"nonsense"}, Combined},
+		{[]string{combined}, Combined},
+		{[]string{common}, Common},
+		{[]string{common, combined}, Combined},
+		{[]string{"cut " + common, common, common + "\r", combined}, Common},
+		{[]string{combined + ` "more"`, common, combined[:len(combined)-1]}, Common},
+	} {
+		if got := Detect([]byte(strings.Join(test.lines, "\n"))); got != test.want {
+			t.Errorf("%q: %s", test.lines, got.Name())
+		}
+	}
+}
+
+func TestTimeAgreesWithTheStandardLibrary(t *testing.T) {
+	const layout = "02/Jan/2006:15:04:05 -0700"
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.Int64Range(-62_167_219_200, 253_402_300_799).Draw(t, "s") // years 0 to 9999
+		zone := rapid.IntRange(-14*60, 14*60).Draw(t, "zone")
+		at := time.Unix(s, 0).In(time.FixedZone("", zone*60))
+		if y := at.Year(); y < 0 || y > 9999 {
+			t.Skip("no four digits")
+		}
+		got, ok := parseTime([]byte(at.Format(layout)))
+		if !ok || got != s*1_000_000 {
+			t.Fatalf("%s: got %d, %v, expected %d s", at.Format(layout), got, ok, s)
+		}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.StringMatching(`[0-9]{2}/(Jan|Feb|Apr|Jun|Dec)/(2000|2015|2100)(:[0-9]{2}){3} [+-][01][0-9][0-5][0-9]`).Draw(t, "s")
+		want, err := time.Parse(layout, s)
+		got, ok := parseTime([]byte(s))
+		// The standard library has no leap seconds.
+		if leap := strings.Contains(s[17:21], ":60"); !leap && (ok != (err == nil) || ok && got != want.UnixMicro()) {
+			t.Fatalf("%s: got %d, %v; the standard library %v, %v", s, got, ok, want, err)
+		}
+	})
+}
+
+// combinedRule is the format as a regular expression: the slow oracle.
+var combinedRule = regexp.MustCompile(`^(\S+) (\S+) ([^ \[](?:[^ ]| +[^ \[])*) \[(\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] ` +
+	`"((?:[^"\\]|\\.)*)" (\d{1,3}|-) (\d{1,18}|-) "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)"$`)
+
+func TestAgreesWithARegularExpression(t *testing.T) {
+	part := rapid.SampledFrom([]string{
+		"192.0.2.1", "host", "-", " ", "  ", "[", "]", `"`, `\"`, `\\`, `\x16`, "01/Jan/2020:00:00:00 +0000", "[01/Jan/2020:00:00:00 +0000]",
+		"GET /a HTTP/1.1", "200", "17", "a", `"-"`, `"GET / HTTP/1.0"`, "bob", ",",
+	})
+	p := newTestParser(t, Combined, 1)
+	rapid.Check(t, func(t *rapid.T) {
+		fields := []string{"192.0.2.1", "-", "bob", "[01/Jan/2020:00:00:00 +0000]", `"GET /a HTTP/1.1"`, "200", "17", `"-"`, `"x y"`}
+		for range rapid.IntRange(0, 3).Draw(t, "changes") {
+			i := rapid.IntRange(0, len(fields)-1).Draw(t, "field")
+			if rapid.Bool().Draw(t, "replace") {
+				fields[i] = part.Draw(t, "part")
+			} else {
+				fields[i] += part.Draw(t, "part")
+			}
+		}
+		line := strings.Join(fields, " ")
+		var r event.Request
+		err := p.Parse([]byte(line), &r)
+		m := combinedRule.FindStringSubmatch(line)
+		if m == nil || strings.HasPrefix(m[3], "- ") || strings.ContainsAny(m[1], "[\"{") {
+			if err == nil {
+				t.Fatalf("%s: matched, the rule does not", line)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatalf("%s: %v, the rule matches", line, err)
+		}
+		if bytes, _ := strconv.ParseInt(m[7], 10, 64); r.Bytes != bytes {
+			t.Fatalf("%s: bytes %d, expected %d", line, r.Bytes, bytes)
+		}
+	})
+}
+
+func TestParseAllocatesNothing(t *testing.T) {
+	p := newTestParser(t, Combined, 1)
+	lines := [][]byte{
+		[]byte(`192.0.2.1 - - [17/May/2015:10:05:03 +0000] "GET /blog/x HTTP/1.1" 200 17 "http://example.org/" "Mozilla/5.0 (\"X\")"`),
+		[]byte(`192.0.2.1 - - [17/May/2015:10:05:03 +0000] "GET /caf\xc3\xa9 HTTP/1.1" 200 17 "-" "-"`),
+		[]byte(`192.0.2.1 - - [17/May/2015:10:05:03 +0000] "\x16\x03" 400 17 "-" "-"`),
+	}
+	var r event.Request
+	if n := testing.AllocsPerRun(100, func() {
+		for _, line := range lines {
+			if err := p.Parse(line, &r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`192.0.2.1 - - [17/May/2015:10:05:03 +0000] "GET /blog/x HTTP/1.1" 200 17 "-" "-"`), 1)
+	f.Add([]byte(`::1 - a b [17/May/2015:10:05:03 -0100] "GET /\xe9\"/ HTTP/1.1" - - "\\" "\x"`), 2)
+	f.Add([]byte(`a - - [17/May/2015:10:05:03 +0000] "" 000 1 "" ""`), 3)
+	f.Add([]byte(`a - - [29/Feb/2015:10:05:03 +0000] "\"`), 1)
+	f.Fuzz(func(t *testing.T, line []byte, depth int) {
+		p := newTestParser(t, Combined, max(depth%8, 0))
+		var r event.Request
+		err := p.Parse(line, &r)
+		var e *LineError
+		if errors.As(err, &e) {
+			if e.Column < 1 || e.Column > len(line)+1 || len(e.Got) > maxGot || e.Expected == "" {
+				t.Errorf("error without a place: %+v", e)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Years outside 1900 to 2200 and ids of great length are the reader's
+		// to refuse. All else must be fit for a batch.
+		var fe *event.FieldError
+		if err := r.Check(); errors.As(err, &fe) && fe.Field != "time" && len(fe.Value) <= event.MaxID {
+			t.Errorf("%q became an invalid row: %v", line, err)
+		}
+		var again event.Request
+		if err := p.Parse(line, &again); err != nil || fmt.Sprint(again) != fmt.Sprint(r) {
+			t.Errorf("read again: %v\n%+v\n%+v", err, r, again)
+		}
+	})
+}
+
+func BenchmarkParse(b *testing.B) {
+	p := newTestParser(b, Combined, 1)
+	var lines [][]byte
+	size := 0
+	for i := range 1000 {
+		lines = append(lines, fmt.Appendf(nil, `192.0.2.%d - - [17/May/2015:10:05:%02d +0000] "GET /presentations-%d/logstash-monitorama-2013/images/kibana-search.png HTTP/1.1" 200 %d `+
+			`"http://semicomplete.com/presentations/logstash-monitorama-2013/" "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_9_1) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/32.0.1700.77 Safari/537.36"`,
+			i%250, i%60, i%40, i*977))
+		size += len(lines[i])
+	}
+	b.SetBytes(int64(size / len(lines)))
+	b.ReportAllocs()
+	var r event.Request
+	i := 0
+	for b.Loop() {
+		if err := p.Parse(lines[i%len(lines)], &r); err != nil {
+			b.Fatal(err)
+		}
+		i++
+	}
+	b.ReportMetric(float64(i)/b.Elapsed().Seconds(), "lines/s")
+}
