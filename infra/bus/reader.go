@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -42,8 +43,9 @@ type Reader struct {
 	done   chan struct{}
 	err    error // set before out is closed
 
-	next    uint64 // first sequence not yet delivered; the session's alone
-	passed  uint64 // everything of ours up to here has been delivered
+	next    uint64        // first sequence not yet delivered; the session's alone
+	passed  atomic.Uint64 // everything of ours up to here has been delivered
+	held    atomic.Pointer[nats.Subscription]
 	counter readerCounter
 }
 
@@ -52,6 +54,7 @@ type ReaderStats struct {
 	Messages  uint64
 	Bytes     uint64
 	Recreated map[string]uint64 // consumers made anew, by reason
+	Held      int               // bytes received and not yet handed on
 }
 
 type readerCounter struct {
@@ -110,6 +113,9 @@ func (r *Reader) Close() {
 // Stats is safe to call at any time.
 func (r *Reader) Stats() ReaderStats {
 	s := ReaderStats{Messages: r.counter.messages.Load(), Bytes: r.counter.bytes.Load(), Recreated: map[string]uint64{}}
+	if sub := r.held.Load(); sub != nil {
+		_, s.Held, _ = sub.Pending() // fails only when the reader has ended
+	}
 	r.counter.mu.Lock()
 	defer r.counter.mu.Unlock()
 	for k, v := range r.counter.recreated {
@@ -182,7 +188,7 @@ func (r *Reader) open(ctx context.Context) (*session, error) {
 	state := st.CachedInfo().State
 	// Whatever was stored on other subjects up to passed may be gone.
 	if r.next > 0 {
-		r.next = max(r.next, r.passed+1)
+		r.next = max(r.next, r.passed.Load()+1)
 	}
 	switch {
 	case r.next == 0:
@@ -207,6 +213,13 @@ func (r *Reader) count(why string) {
 		r.counter.recreated = map[string]uint64{}
 	}
 	r.counter.recreated[why]++
+}
+
+// pass notes that everything of ours up to a sequence has been delivered.
+func (r *Reader) pass(seq uint64) {
+	if seq > r.passed.Load() {
+		r.passed.Store(seq) // one goroutine writes
+	}
 }
 
 // deliver hands a message on; it blocks while the caller is busy.

@@ -77,6 +77,7 @@ func (s *session) open(ctx context.Context) error {
 	if s.sub, err = c.NC.SubscribeSync(inbox + ".*"); err != nil {
 		return fmt.Errorf("read stream %s: %w", s.r.stream, err)
 	}
+	s.r.held.Store(s.sub)
 	// What may come is bounded by what is asked for.
 	if err := s.sub.SetPendingLimits(-1, -1); err != nil {
 		return fmt.Errorf("read stream %s: %w", s.r.stream, err)
@@ -183,7 +184,7 @@ func (s *session) take(ctx context.Context, m *nats.Msg) (delivered bool, why st
 	c.bus.metrics.messages.WithLabelValues(s.r.bare).Inc()
 	c.bus.metrics.bytes.WithLabelValues(s.r.bare).Add(float64(len(m.Data)))
 	if meta.NumPending == 0 {
-		s.r.passed = max(s.r.passed, s.last)
+		s.r.pass(s.last)
 	}
 	return true, ""
 }
@@ -232,6 +233,6 @@ func (s *session) look(ctx context.Context) (why string) {
 	if info.NumPending > 0 {
 		return whyStalled
 	}
-	s.r.passed = max(s.r.passed, last)
+	s.r.pass(last)
 	return ""
 }
