@@ -1,0 +1,343 @@
+package placement
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"penstock/consumers/decider"
+	"penstock/schemas/control"
+	"penstock/schemas/window"
+)
+
+// A golden script is lines of commands. Those that print are followed by ----
+// and what they print, up to an empty line.
+//
+//	site NAME LAT LON CAPACITY
+//	config KEY=VALUE…             alpha beta headroom tie place traffic moves bytes cooldown min
+//	rule PATTERN SITE…            residency
+//	friend OWNER USER LEVEL
+//	location OWNER SITE VERSION [pinned]
+//	traffic OWNER SITE REQUESTS BYTES [WRITTEN]     - is no site
+//	asks USER OWNER REQUESTS
+//	place USER LAT LON
+//	decide [N] [advise|observe] [freeze] [incomplete] [evacuate=SITE] [rollback=N]   window N, the next one by default
+//	outcome OWNER VERSION STATUS
+//	done                          done for every move under way
+//	restart                       goes on from a snapshot
+//	explain OWNER
+type script struct {
+	t      *testing.T
+	config Config
+	policy *TMatch
+	tables map[string]*window.Table
+	window int
+}
+
+// hour is the start of window n, in µs; window 1 is the first.
+func hour(n int) int64 {
+	return time.Date(2026, 1, 1, n-1, 0, 0, 0, time.UTC).UnixMicro()
+}
+
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := (&script{t: t}).run(string(want))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if got != string(want) {
+				t.Errorf("%s, line %d: run with -update and read the difference; got\n%s", file, firstDifference(got, string(want)), got)
+			}
+		})
+	}
+}
+
+func firstDifference(a, b string) int {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return i + 1
+		}
+	}
+	return min(len(x), len(y)) + 1
+}
+
+// run returns the script with the outputs that its commands have now.
+func (s *script) run(text string) string {
+	var out strings.Builder
+	skip := false
+	for _, line := range strings.SplitAfter(text, "\n") {
+		plain := strings.TrimSpace(line)
+		if skip {
+			skip = plain != ""
+			if skip {
+				continue
+			}
+		}
+		if plain == "----" {
+			skip = true
+			continue
+		}
+		out.WriteString(line)
+		if plain == "" || strings.HasPrefix(plain, "#") {
+			continue
+		}
+		if result := s.do(strings.Fields(plain)); result != "" {
+			fmt.Fprintf(&out, "----\n%s", result)
+		}
+	}
+	return out.String()
+}
+
+func (s *script) number(text string) float64 {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return v
+}
+
+func (s *script) do(f []string) string {
+	switch f[0] {
+	case "site":
+		s.config.Sites = append(s.config.Sites, Site{Name: f[1], Lat: s.number(f[2]), Lon: s.number(f[3]), Capacity: int64(s.number(f[4]))})
+	case "config":
+		s.configure(f[1:])
+	case "rule":
+		s.config.Residency = append(s.config.Residency, Rule{Match: f[1], Sites: f[2:]})
+	case "friend":
+		s.config.Friends = append(s.config.Friends, Friend{Owner: f[1], User: f[2], Level: int64(s.number(f[3]))})
+	case "location":
+		if s.config.Locations == nil {
+			s.config.Locations = make(map[string]control.Location)
+		}
+		s.config.Locations[f[1]] = control.Location{Site: f[2], Version: uint64(s.number(f[3])), State: control.Live, Pinned: len(f) > 4}
+	case "traffic", "asks", "place":
+		s.row(f)
+	case "decide":
+		return s.decide(f[1:])
+	case "outcome":
+		s.outcome(f[1], uint64(s.number(f[2])), control.Status(f[3]))
+	case "done":
+		s.done()
+	case "restart":
+		s.restart()
+	case "explain":
+		return s.explain(f[1])
+	default:
+		s.t.Fatalf("command %q", f[0])
+	}
+	return ""
+}
+
+func (s *script) configure(pairs []string) {
+	for _, p := range pairs {
+		key, value, _ := strings.Cut(p, "=")
+		c := &s.config
+		switch key {
+		case "alpha":
+			c.Alpha = s.number(value)
+		case "beta":
+			c.Beta = s.number(value)
+		case "headroom":
+			c.Headroom = s.number(value)
+		case "tie":
+			c.TieTolerance = s.number(value)
+		case "place":
+			c.Place = value
+		case "traffic":
+			c.Traffic = value
+		case "moves":
+			c.Limits.Moves = int(s.number(value))
+		case "bytes":
+			c.Limits.Bytes = int64(s.number(value))
+		case "cooldown":
+			d, err := time.ParseDuration(value)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			c.Cooldown = d
+		case "min":
+			c.MinRequests = int64(s.number(value))
+		default:
+			s.t.Fatalf("config %q", key)
+		}
+	}
+}
+
+func (s *script) start() {
+	if s.policy != nil {
+		return
+	}
+	p, err := New(s.config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.policy = p
+}
+
+func (s *script) table(r *window.Rollup) *window.Table {
+	if s.tables == nil {
+		s.tables = make(map[string]*window.Table)
+	}
+	if s.tables[r.Name] == nil {
+		s.tables[r.Name] = window.NewTable(r)
+	}
+	return s.tables[r.Name]
+}
+
+func (s *script) row(f []string) {
+	start := hour(s.window + 1)
+	switch f[0] {
+	case "traffic":
+		site, written := strings.Replace(f[2], "-", "", 1), int64(0)
+		if len(f) > 5 {
+			written = int64(s.number(f[5]))
+		}
+		n := int64(s.number(f[3]))
+		s.table(window.Traffic).Append(start, []string{f[1], site}, []int64{n, n, 0, int64(s.number(f[4])), written})
+	case "asks":
+		s.table(window.Interactions).Append(start, []string{f[1], f[2]}, []int64{int64(s.number(f[3]))})
+	case "place":
+		s.table(window.Places).Append(start, []string{f[1]}, placeRow(start, s.number(f[2]), s.number(f[3]), 1))
+	}
+}
+
+func (s *script) decide(options []string) string {
+	s.start()
+	s.window++
+	in := decider.Input{Operator: control.Operator{Mode: control.Act}}
+	for _, o := range options {
+		key, value, _ := strings.Cut(o, "=")
+		switch key {
+		case "advise", "observe":
+			in.Operator.Mode = control.Mode(key)
+		case "freeze":
+			in.Operator.Frozen = true
+		case "incomplete":
+			in.Incomplete = []window.Interval{{From: hour(s.window), To: hour(s.window) + 1, Reason: "lost"}}
+		case "evacuate":
+			in.Operator.Evacuate = append(in.Operator.Evacuate, value)
+		case "rollback":
+			at := time.UnixMicro(hour(int(s.number(value)) + 1)).UTC()
+			in.Operator.Rollback = &at
+		default:
+			s.window = int(s.number(key))
+		}
+	}
+	in.Window = control.Window{Start: time.UnixMicro(hour(s.window)).UTC(), End: time.UnixMicro(hour(s.window + 1)).UTC()}
+	in.Tables = make(map[string]*window.Table)
+	for name, t := range s.tables {
+		in.Tables[name] = window.Merge(t.Rollup, t)
+	}
+	s.tables = nil
+	return printed(s.policy.Decide(in))
+}
+
+// printed is a decision as a script shows it.
+func printed(o decider.Output) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "case %q\n", o.Case)
+	for _, r := range o.Reasons {
+		b.WriteString(r.Code)
+		for _, part := range []string{r.Scope, r.Owner} {
+			if part != "" {
+				b.WriteString(" " + part)
+			}
+		}
+		if r.Count != 0 {
+			fmt.Fprintf(&b, " ×%d", r.Count)
+		}
+		for _, k := range sortedKeys(r.Evidence) {
+			fmt.Fprintf(&b, " %s=%v", k, r.Evidence[k])
+		}
+		fmt.Fprintf(&b, " (%s)\n", r.Text)
+	}
+	for _, c := range o.Commands {
+		fmt.Fprintf(&b, "command %s: %s (%s)\n", c.Scope, c.Reason.Code, c.Reason.Text)
+		for _, m := range c.Placement.Moves {
+			fmt.Fprintf(&b, "  move %s %s → %s, version %d, %d B\n", m.Owner, m.From, m.To, m.Version, m.Bytes)
+		}
+	}
+	return b.String()
+}
+
+func (s *script) outcome(owner string, version uint64, status control.Status) {
+	s.policy.Apply(&control.Outcome{Version: 1, Kind: control.Placement, Owner: owner, Move: version, Status: status})
+}
+
+func (s *script) done() {
+	st := s.policy.state
+	for id := range int32(st.names.len()) {
+		if st.pending(id) != 0 {
+			s.outcome(st.names.at(id), st.moves[st.move[id]].version, control.Done)
+		}
+	}
+}
+
+func (s *script) restart() {
+	var b bytes.Buffer
+	if err := s.policy.Snapshot(&b); err != nil {
+		s.t.Fatal(err)
+	}
+	again, err := Parse(s.policy.Config())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := again.Restore(&b); err != nil {
+		s.t.Fatal(err)
+	}
+	if a, b := s.policy.Digest(), again.Digest(); a != b {
+		s.t.Fatalf("digest %s became %s", a, b)
+	}
+	s.policy = again
+}
+
+func (s *script) explain(owner string) string {
+	s.start()
+	v, ok := s.policy.Explain(owner)
+	if !ok {
+		return "unknown\n"
+	}
+	e := v.(Explanation)
+	var b strings.Builder
+	fmt.Fprintf(&b, "at %s (%s), version %d, L-match %s, traffic %d B, stored %d B", e.Site, e.Source, e.Version, e.LMatch, e.Traffic, e.Stored)
+	for _, part := range [][2]string{{"moving to", e.MovingTo}, {"stays:", e.Stays}} {
+		if part[1] != "" {
+			fmt.Fprintf(&b, ", %s %s", part[0], part[1])
+		}
+	}
+	b.WriteString("\n")
+	for _, v := range e.Sites {
+		fmt.Fprintf(&b, "  %s: %.0f km, NDW %.6f, SW %.0f, NSW %.6f, E %.6f, expected %d of %d", v.Site, v.DistanceKm, v.NDW, v.SW, v.NSW, v.Weight, v.Expected, v.Limit)
+		if !v.Allowed {
+			b.WriteString(", not allowed")
+		}
+		b.WriteString("\n")
+	}
+	if m := e.LastMove; m != nil {
+		fmt.Fprintf(&b, "  last move: %s → %s, version %d, %s, %s\n", m.From, m.To, m.Version, m.Reason, m.Status)
+	}
+	if slices.ContainsFunc(e.Sites, func(v SiteView) bool { return v.Weight < 0 }) {
+		s.t.Errorf("%s: a negative weight", owner)
+	}
+	return b.String()
+}

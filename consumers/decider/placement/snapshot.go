@@ -1,0 +1,146 @@
+package placement
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// magic names the format and its version. A later version reads this one.
+const magic = "penstock/placement/1\n"
+
+// kept are the flags that are in a snapshot; the others follow from the rest.
+const kept = isOwner | pinned | matched | imported | moved
+
+// What follows a name in a snapshot.
+const (
+	hasPlace = 1 << iota
+	hasMove
+)
+
+// writer writes numbers and texts and adds up what it wrote. The first error
+// stays; what comes after it goes nowhere.
+type writer struct {
+	w   io.Writer
+	sum *xxhash.Digest
+	buf []byte
+	err error
+}
+
+func (w *writer) flush() {
+	if w.err == nil {
+		_, _ = w.sum.Write(w.buf) // never fails
+		_, w.err = w.w.Write(w.buf)
+	}
+	w.buf = w.buf[:0]
+}
+
+func (w *writer) room() {
+	if len(w.buf) > 60<<10 {
+		w.flush()
+	}
+}
+
+func (w *writer) uint(v uint64)   { w.buf = binary.AppendUvarint(w.buf, v) }
+func (w *writer) int(v int64)     { w.buf = binary.AppendVarint(w.buf, v) }
+func (w *writer) fixed(v uint64)  { w.buf = binary.LittleEndian.AppendUint64(w.buf, v) }
+func (w *writer) short(v uint32)  { w.buf = binary.LittleEndian.AppendUint32(w.buf, v) }
+func (w *writer) text(v string)   { w.uint(uint64(len(v))); w.buf = append(w.buf, v...); w.room() }
+func (w *writer) bytes(v ...byte) { w.buf = append(w.buf, v...) }
+
+// Snapshot writes the state, ids in byte order: equal states have equal bytes,
+// however they came about.
+func (t *TMatch) Snapshot(out io.Writer) error {
+	s := t.state
+	w := &writer{w: out, sum: xxhash.New(), buf: make([]byte, 0, 64<<10)}
+	w.bytes([]byte(magic)...)
+	w.uint(uint64(len(s.siteNames)))
+	for _, n := range s.siteNames {
+		w.text(n)
+	}
+	w.int(s.now)
+	w.bytes(byte(s.lastCase))
+	w.int(s.planned)
+	w.int(s.forgotten)
+	w.uint(uint64(len(s.observed)))
+	for i := range s.observed {
+		w.int(s.observed[i])
+		w.int(s.expected[i])
+	}
+	w.uint(uint64(s.names.len()))
+	for _, id := range s.names.sorted {
+		s.writeID(w, id)
+	}
+	for _, id := range s.names.sorted {
+		s.writeSocial(w, id)
+	}
+	w.uint(uint64(len(s.history)))
+	for _, h := range s.history {
+		w.int(h.window)
+		w.uint(uint64(s.names.rank[h.owner]))
+		w.uint(uint64(h.from))
+		w.uint(uint64(h.to))
+		w.room()
+	}
+	w.fixed(s.digest.set.a)
+	w.fixed(s.digest.set.b)
+	w.flush()
+	w.buf = binary.LittleEndian.AppendUint64(w.buf, w.sum.Sum64())
+	w.flush()
+	if w.err != nil {
+		return fmt.Errorf("write placement snapshot: %w", w.err)
+	}
+	return nil
+}
+
+func (s *state) writeID(w *writer, id int32) {
+	w.text(s.names.at(id))
+	var has byte
+	if s.placeHash(id) != 0 {
+		has |= hasPlace
+	}
+	if s.move[id] >= 0 {
+		has |= hasMove
+	}
+	w.bytes(s.flags[id]&kept, has, byte(s.why[id]))
+	w.uint(uint64(s.site[id]))
+	w.int(s.stored[id])
+	w.int(s.traffic[id])
+	if has&hasPlace != 0 {
+		w.int(s.at[id])
+		w.short(math.Float32bits(s.lat[id]))
+		w.short(math.Float32bits(s.lon[id]))
+		w.int(s.x[id])
+		w.int(s.y[id])
+		w.int(s.z[id])
+	}
+	if has&hasMove != 0 {
+		m := &s.moves[s.move[id]]
+		w.uint(m.version)
+		w.int(m.window)
+		w.int(m.changed)
+		w.int(m.bytes)
+		w.uint(uint64(m.from))
+		w.uint(uint64(m.to))
+		w.bytes(m.status, byte(m.code))
+	}
+	w.room()
+}
+
+// writeSocial writes an owner's users as steps of rank: 1 to 2 bytes each.
+func (s *state) writeSocial(w *writer, id int32) {
+	lo, hi := s.social.of(id)
+	w.uint(uint64(hi - lo))
+	last := int32(-1)
+	for i := lo; i < hi; i++ {
+		rank := s.names.rank[s.social.user[i]]
+		w.uint(uint64(rank - last))
+		w.uint(uint64(s.social.at(id, i)))
+		last = rank
+		w.room()
+	}
+	w.room()
+}
