@@ -35,6 +35,9 @@ func appendRecord(b []byte, number uint64, payload []byte) []byte {
 // (ErrTorn); a damaged one with more behind it is damage (ErrCorrupt), and
 // nobody may cut there.
 func scan(r io.Reader, size int64, fn func(number uint64, payload []byte) error) error {
+	if size == 0 {
+		return nil
+	}
 	in := bufio.NewReaderSize(r, small)
 	var header [headerSize]byte
 	var payload []byte

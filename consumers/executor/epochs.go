@@ -1,0 +1,93 @@
+package executor
+
+import (
+	"fmt"
+	"sync"
+)
+
+// Admission is what Epochs says about a table.
+type Admission int
+
+// The admissions: carry it out; it was carried out before; it was rejected
+// before, and stays so until its epoch changes.
+const (
+	Admitted Admission = iota
+	Repeated
+	StillRejected
+)
+
+// Epochs remembers, per scope, which table is in force and which was rejected: it
+// makes executors of tables idempotent by (kind, scope, epoch). It is safe for
+// concurrent use; the zero value remembers nothing yet.
+type Epochs struct {
+	mu     sync.Mutex
+	scopes map[string]*scopeEpochs
+}
+
+type scopeEpochs struct {
+	force    uint64 // 0: none
+	rejected uint64 // the last one rejected, 0: none
+	reason   string
+}
+
+// Admit says what to do with a table of an epoch. ErrOlder if a later one is in
+// force: the outcome is refused. A rejected table's reason is returned again.
+func (e *Epochs) Admit(scope string, epoch uint64) (Admission, string, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.scopes[scope]
+	switch {
+	case s == nil:
+		return Admitted, "", nil
+	case epoch < s.force:
+		return 0, "", fmt.Errorf("epoch %d of %.80q, epoch %d is in force: %w", epoch, scope, s.force, ErrOlder)
+	case epoch == s.force:
+		return Repeated, "", nil
+	case epoch == s.rejected:
+		return StillRejected, s.reason, nil
+	default:
+		return Admitted, "", nil
+	}
+}
+
+// InForce notes that the table of an epoch was applied. An older one than that in
+// force is not noted.
+func (e *Epochs) InForce(scope string, epoch uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.scope(scope)
+	s.force = max(s.force, epoch)
+}
+
+// Rejected notes that the target would not take the table of an epoch. The one in
+// force before stays in force.
+func (e *Epochs) Rejected(scope string, epoch uint64, reason string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.scope(scope)
+	if epoch >= s.rejected {
+		s.rejected, s.reason = epoch, reason
+	}
+}
+
+// Current returns the epoch in force; false if none is.
+func (e *Epochs) Current(scope string) (uint64, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s := e.scopes[scope]; s != nil && s.force > 0 {
+		return s.force, true
+	}
+	return 0, false
+}
+
+func (e *Epochs) scope(name string) *scopeEpochs {
+	if e.scopes == nil {
+		e.scopes = map[string]*scopeEpochs{}
+	}
+	s := e.scopes[name]
+	if s == nil {
+		s = &scopeEpochs{}
+		e.scopes[name] = s
+	}
+	return s
+}

@@ -1,0 +1,14 @@
+package executor
+
+import "errors"
+
+var (
+	// ErrOptions is returned by New for options that can't work. Nothing was
+	// started.
+	ErrOptions = errors.New("executor options")
+	// ErrGrace is returned by Run when commands were still in flight at the end
+	// of Grace. They were not acknowledged and will be delivered again.
+	ErrGrace = errors.New("commands in flight were cut off")
+	// ErrOlder is returned by Epochs.Admit for an epoch before the one in force.
+	ErrOlder = errors.New("older than the table in force")
+)
