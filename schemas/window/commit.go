@@ -3,6 +3,10 @@ package window
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"penstock/schemas/event"
 )
 
 // Schemas and headers of what travels on WINDOWS (DESIGN §3.4).
@@ -57,11 +61,13 @@ type Range struct {
 }
 
 // Gap is sequences First to Last of a run that are known to be missing, and
-// when (stream time, µs) that became known.
+// when (stream time, µs) that became known. After is the least watermark (µs)
+// that the run is known to have had after Last, NullInt if none.
 type Gap struct {
 	First  uint64 `json:"first"`
 	Last   uint64 `json:"last"`
 	Opened int64  `json:"opened"`
+	After  int64  `json:"after"`
 }
 
 // Span is sequences First to Last of a run on a partition.
@@ -157,14 +163,49 @@ func (c *Commit) Encode() ([]byte, error) {
 }
 
 // DecodeCommit reads a commit's body; unknown fields are ignored, so that a
-// later version may add some.
+// later version may add some. The error names the field and what was expected,
+// and wraps ErrUndecodable.
 func DecodeCommit(body []byte) (*Commit, error) {
 	c := new(Commit)
+	if !utf8.Valid(body) {
+		return nil, fmt.Errorf("commit: not UTF-8: %w", ErrUndecodable)
+	}
 	if err := json.Unmarshal(body, c); err != nil {
 		return nil, fmt.Errorf("commit: %w: %w", ErrUndecodable, err)
 	}
-	if c.Version != 1 || c.Flush == "" {
-		return nil, fmt.Errorf("commit: version %d, flush %.40q; expected version 1 and a flush: %w", c.Version, c.Flush, ErrUndecodable)
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("commit: %w: %w", err, ErrUndecodable)
 	}
 	return c, nil
+}
+
+func (c *Commit) check() error {
+	invalid := func(field string, got any, expected string) error {
+		return fmt.Errorf("field %s: got %.60q, expected %s", field, fmt.Sprint(got), expected)
+	}
+	switch {
+	case c.Version != 1:
+		return invalid("version", c.Version, "1")
+	case c.Flush == "":
+		return invalid("flush", c.Flush, "the id of a flush")
+	case !slices.Contains(Groups, c.Group):
+		return invalid("group", c.Group, "owners or fast")
+	case c.Partition < 0:
+		return invalid("partition", c.Partition, "0 or more")
+	case c.Panes < 0:
+		return invalid("panes", c.Panes, "0 or more")
+	case c.Watermark != NullInt && (c.Watermark < event.MinTime || c.Watermark > event.MaxTime):
+		return invalid("watermark", c.Watermark, "a time between 1900 and 2200 in µs, or none")
+	}
+	for i, n := range c.Incomplete {
+		if n.To < n.From {
+			return invalid(fmt.Sprintf("incomplete[%d]", i), fmt.Sprint(n.From, " to ", n.To), "an interval that does not end before it begins")
+		}
+	}
+	for i, r := range c.Runs {
+		if r.Run == "" {
+			return invalid(fmt.Sprintf("runs[%d].run", i), "", "the id of a run")
+		}
+	}
+	return nil
 }

@@ -91,7 +91,7 @@ func (l *Ledger) raise() {
 
 // drop gives up the sequences that the publisher says will never come.
 func (l *Ledger) drop(r *run, d event.Dropped) {
-	r.know(d.Last, l.stream)
+	r.know(d.Last, window.NullInt, l.stream)
 	n := r.lose(d.First, d.Last)
 	if n == 0 {
 		return
@@ -102,7 +102,7 @@ func (l *Ledger) drop(r *run, d event.Dropped) {
 
 // lose gives up a gap, the first of its run.
 func (l *Ledger) lose(r *run, g window.Gap, reason string) {
-	after := r.after(g.Last)
+	after := g.After
 	if after == window.NullInt {
 		after = max(l.reach, r.watermark)
 	}

@@ -99,25 +99,3 @@ func (r *run) settle() (barrier, end bool) {
 	}
 	return barrier, end
 }
-
-// after returns the least watermark that the run is known to have reached after
-// a sequence, NullInt if it has said nothing since.
-func (r *run) after(seq uint64) int64 {
-	least := int64(window.NullInt)
-	take := func(w int64) {
-		if w != window.NullInt && (least == window.NullInt || w < least) {
-			least = w
-		}
-	}
-	for _, a := range r.above {
-		if a.First > seq {
-			take(a.Watermark)
-		}
-	}
-	for _, m := range r.marks {
-		if m.Upto >= seq {
-			take(m.Watermark)
-		}
-	}
-	return least
-}

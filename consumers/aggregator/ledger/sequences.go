@@ -93,18 +93,19 @@ func cmpSpan(first, last, seq uint64) int {
 	return 0
 }
 
-// know makes the sequences up to seq known: those that are new are missing
-// since now.
-func (s *sequences) know(seq uint64, now int64) {
+// know makes the sequences up to seq known, since the run has said so with that
+// watermark: those that are new are missing since now.
+func (s *sequences) know(seq uint64, watermark, now int64) {
 	top := s.top()
 	if seq <= top {
 		return
 	}
 	if n := len(s.gaps); n > 0 && s.gaps[n-1].Last == top && s.gaps[n-1].Opened == now {
 		s.gaps[n-1].Last = seq
+		s.gaps[n-1].After = max(s.gaps[n-1].After, watermark)
 		return
 	}
-	s.gaps = append(s.gaps, window.Gap{First: top + 1, Last: seq, Opened: now})
+	s.gaps = append(s.gaps, window.Gap{First: top + 1, Last: seq, Opened: now, After: watermark})
 }
 
 // receive takes a fresh sequence with its header's watermark.
@@ -114,7 +115,7 @@ func (s *sequences) receive(seq uint64, watermark, now int64) {
 		s.watermark = max(s.watermark, watermark)
 		return
 	}
-	s.know(seq, now)
+	s.know(seq, watermark, now)
 	s.fill(seq, seq, watermark)
 }
 
@@ -158,10 +159,14 @@ func (s *sequences) fill(first, last uint64, watermark int64) {
 	for ; j < len(s.gaps) && s.gaps[j].First <= last; j++ {
 		g := s.gaps[j]
 		if g.First < first {
-			rest = append(rest, window.Gap{First: g.First, Last: first - 1, Opened: g.Opened})
+			below := window.Gap{First: g.First, Last: first - 1, Opened: g.Opened, After: g.After}
+			if watermark != window.NullInt && (g.After == window.NullInt || watermark < g.After) {
+				below.After = watermark
+			}
+			rest = append(rest, below)
 		}
 		if g.Last > last {
-			rest = append(rest, window.Gap{First: last + 1, Last: g.Last, Opened: g.Opened})
+			rest = append(rest, window.Gap{First: last + 1, Last: g.Last, Opened: g.Opened, After: g.After})
 		}
 	}
 	s.gaps = slices.Replace(s.gaps, i, j, rest...)

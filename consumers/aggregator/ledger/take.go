@@ -111,7 +111,7 @@ func (l *Ledger) Mark(at Position, m *event.Mark) bool {
 	r := l.open(m.Run)
 	p := l.pending(m)
 	l.plug(m.Watermark, r)
-	r.know(p.Upto, l.stream)
+	r.know(p.Upto, p.Watermark, l.stream)
 	r.await(p)
 	var dropped []event.Dropped
 	for _, d := range m.Dropped {
