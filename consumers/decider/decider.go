@@ -49,6 +49,7 @@ type Decider struct {
 
 	requests chan func()
 	ready    chan struct{}
+	ended    chan struct{}
 	status   atomic.Pointer[Status]
 }
 
@@ -91,7 +92,7 @@ func New(opts Options) (*Decider, error) {
 	d := &Decider{
 		opts: opts, kind: p.Kind(), group: p.Groups()[0], ttl: ttl(opts.TTL),
 		log:      opts.Logger.With().Str("part", "decider").Str("kind", string(p.Kind())).Logger(),
-		requests: make(chan func()), ready: make(chan struct{}),
+		requests: make(chan func()), ready: make(chan struct{}), ended: make(chan struct{}),
 		publish: opts.Client.PublishFenced, instance: rand.Text(),
 	}
 	d.begin(p)
@@ -129,6 +130,7 @@ func (d *Decider) report(p Phase, err error) {
 // Run recovers and decides until the context ends (nil) or there is no going on.
 // When the context ends it stores a snapshot, for which it has StopWithin.
 func (d *Decider) Run(ctx context.Context) error {
+	defer close(d.ended)
 	err := d.run(ctx)
 	if ctx.Err() != nil && !d.lasting(err) {
 		err = d.stop(ctx)
@@ -229,7 +231,8 @@ func (d *Decider) closeReaders() {
 }
 
 // Explain tells what the policy knows of an owner, false if nothing. It waits
-// until the decider decides, and then for its turn between two windows.
+// until the decider decides, and then for its turn between two windows. ErrEnded
+// says that its Run has ended.
 func (d *Decider) Explain(ctx context.Context, owner string) (any, bool, error) {
 	type answer struct {
 		v  any
@@ -244,6 +247,8 @@ func (d *Decider) Explain(ctx context.Context, owner string) (any, bool, error) 
 	case d.requests <- ask:
 		a := <-out
 		return a.v, a.ok, nil
+	case <-d.ended:
+		return nil, false, fmt.Errorf("explain %.60q: %w", owner, ErrEnded)
 	case <-ctx.Done():
 		return nil, false, fmt.Errorf("explain %.60q: %w", owner, ctx.Err())
 	}

@@ -20,6 +20,8 @@ var (
 	// ErrTooLarge is returned by Run when a record or a single move is too large
 	// for the bus. Nothing of the window was sent.
 	ErrTooLarge = errors.New("decision too large for a message")
+	// ErrEnded is returned by Explain when Run has ended.
+	ErrEnded = errors.New("the decider has ended")
 	// ErrOptions is returned by New for options that cannot work.
 	ErrOptions = errors.New("decider options")
 )

@@ -150,15 +150,9 @@ func TestConfigurationEditedBetweenCrashAndRestart(t *testing.T) {
 	if got := w.lastRecord().Policy; got != old.Policy {
 		t.Errorf("policy %s after going back to %s", got, old.Policy)
 	}
-	if _, err := Load(w.ctx, r.opts2(w)); err != nil {
+	if _, err := Load(w.ctx, w.reading()); err != nil {
 		t.Errorf("load: %v", err)
 	}
-}
-
-func (r *running) opts2(w *world) Options {
-	o := w.options()
-	o.Client = w.client
-	return o
 }
 
 func (w *world) lastRecord() *control.Decision {

@@ -28,7 +28,7 @@ var baseConfig = toyConfig{Sites: []string{"east", "west", "north"}, Least: 3}
 
 // world is a bus with a stand-in for the aggregators and one for the executors.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	ctx    context.Context
 	bus    *bus.Bus
 	client *bus.Client
@@ -40,11 +40,15 @@ type world struct {
 	answer func(m control.Move) control.Status
 }
 
-func newWorld(t *testing.T, partitions int, purpose bus.Purpose) *world {
+func newWorld(t testing.TB, partitions int, purpose bus.Purpose) *world {
+	t.Helper()
+	return newWorldOn(t, bustest.Start(t, func(o *bus.Options) { o.Partitions, o.Purpose = partitions, purpose }))
+}
+
+func newWorldOn(t testing.TB, b *bus.Bus) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
-	b := bustest.Start(t, func(o *bus.Options) { o.Partitions, o.Purpose = partitions, purpose })
 	w := &world{t: t, ctx: ctx, bus: b, client: bustest.Client(t, b), last: map[string]uint64{}}
 	r, err := w.client.Read(ctx, subject.CommandsStream, nil, 0)
 	w.ok(err)
@@ -229,6 +233,22 @@ func (w *world) options(change ...func(*Options)) Options {
 	return o
 }
 
+// reading are the options of somebody who only looks.
+func (w *world) reading(change ...func(*Options)) Options {
+	o := w.options(change...)
+	o.Client = w.client
+	return o
+}
+
+// restartBus takes the server down and up under everybody.
+func (w *world) restartBus() {
+	w.t.Helper()
+	bustest.Restart(w.t, w.bus)
+	for w.client.NC.FlushTimeout(time.Second) != nil {
+		w.ok(w.ctx.Err())
+	}
+}
+
 // make makes a decider with a client of its own.
 func (w *world) make(change ...func(*Options)) *running {
 	w.t.Helper()
@@ -265,6 +285,14 @@ func (r *running) wait() error {
 		r.w.t.Fatal("the decider does not end")
 		return nil
 	}
+}
+
+// settled waits until the decider is between windows: what it has sent is
+// acknowledged.
+func (r *running) settled() {
+	r.w.t.Helper()
+	_, _, err := r.Explain(r.w.ctx, "nobody")
+	r.w.ok(err)
 }
 
 // stop ends the decider cleanly.
