@@ -1,0 +1,535 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"penstock/infra/clock"
+	"penstock/producers/replay/pace"
+	"penstock/producers/replay/route"
+	"penstock/schemas/control"
+	"penstock/schemas/event"
+	"penstock/schemas/subject"
+)
+
+// history is what a replay leaves behind.
+type history struct {
+	batches  map[string]string // run, partition and sequence → headers and body
+	marks    []string          // each once
+	commands []string
+	stores   map[string]string
+	windows  []string
+}
+
+func (w *world) history(o *watch) *history {
+	w.t.Helper()
+	h := &history{batches: map[string]string{}, stores: w.content(), windows: o.windows}
+	for _, m := range w.all(subject.EventsStream) {
+		if event.IsMark(m.Header) {
+			if s := fmt.Sprint(m.Header); !slices.Contains(h.marks, s) {
+				h.marks = append(h.marks, s)
+			}
+			continue
+		}
+		key := fmt.Sprint(m.Header[event.HeaderRun], m.Subject, m.Header[event.HeaderSeq])
+		value := fmt.Sprint(m.Header) + string(m.Data)
+		if was, ok := h.batches[key]; ok && was != value {
+			w.t.Errorf("batch %s was sent with two contents", key)
+		}
+		h.batches[key] = value
+	}
+	for _, m := range w.all(subject.CommandsStream) {
+		h.commands = append(h.commands, m.Subject+" "+string(m.Data))
+	}
+	return h
+}
+
+func (h *history) compare(t *testing.T, want *history) {
+	t.Helper()
+	if !maps.Equal(h.batches, want.batches) {
+		t.Errorf("%d batches, or their bytes, differ from the %d expected", len(h.batches), len(want.batches))
+	}
+	if !slices.Equal(h.marks, want.marks) {
+		t.Errorf("marks\n%s\nexpected\n%s", strings.Join(h.marks, "\n"), strings.Join(want.marks, "\n"))
+	}
+	if !slices.Equal(h.commands, want.commands) {
+		t.Errorf("commands\n%s\nexpected\n%s", strings.Join(h.commands, "\n"), strings.Join(want.commands, "\n"))
+	}
+	if !maps.Equal(h.stores, want.stores) {
+		t.Errorf("stores\n%v\nexpected\n%v", h.stores, want.stores)
+	}
+	if !slices.Equal(h.windows, want.windows) {
+		t.Errorf("windows\n%s\nexpected\n%s", strings.Join(h.windows, "\n"), strings.Join(want.windows, "\n"))
+	}
+}
+
+func TestTheLoopInLockstep(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.decide, w.execute)
+	o, seen := w.options(recording(8, 50), nil), &watch{}
+	o.Observer = seen
+	var progress []Progress
+	o.Progress = func(p Progress) { progress = append(progress, p) }
+	s := mustRun(t, o)
+	if s.Read != 8*50+owners || s.Sent != s.Read || s.InTime+s.Late+s.Future != s.Read || s.Late == 0 || s.Future == 0 {
+		t.Errorf("rows: %+v", s)
+	}
+	if s.Windows != 8 || s.Decided != 8 || len(seen.windows) != 8 || seen.rows != int(s.Read) || seen.late != int(s.Late) {
+		t.Errorf("%d windows, %d decided, observed %d with %d rows", s.Windows, s.Decided, len(seen.windows), seen.rows)
+	}
+	if s.Outcomes[control.Done] == 0 || s.Outcomes[control.Failed] == 0 || s.Moves != s.Outcomes[control.Done]+s.Outcomes[control.Failed] {
+		t.Errorf("%d moves with outcomes %v, expected done and failed ones", s.Moves, s.Outcomes)
+	}
+	if !s.Verify.OK() || s.Verify.Owners != owners || s.Writes.Unplaced != 0 {
+		t.Errorf("stores: %+v, %+v", s.Verify, s.Writes)
+	}
+	if len(progress) == 0 || progress[len(progress)-1].Windows != 8 {
+		t.Errorf("progress: %+v", progress)
+	}
+	// Requests go to where the data is at their time: a moved owner's later rows
+	// are served elsewhere.
+	served := map[string]map[string]bool{}
+	var d event.Decoder
+	var b event.Requests
+	for _, m := range w.all(subject.EventsStream) {
+		if event.IsMark(m.Header) {
+			continue
+		}
+		if err := d.Decode(m.Data, event.EncodingS2, &b); err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.Len() {
+			r := b.Row(i)
+			if served[r.Owner] == nil {
+				served[r.Owner] = map[string]bool{}
+			}
+			served[r.Owner][r.ToSite] = true
+		}
+	}
+	for _, line := range seen.windows[:7] {
+		for _, word := range strings.Split(line, " v")[:strings.Count(line, " done")] {
+			owner, to, _ := strings.Cut(word[strings.LastIndex(word, " ")+1:], "→")
+			if len(served[owner]) < 2 && !served[owner][to] {
+				t.Errorf("%s moved to %s and was served at %v only", owner, to, served[owner])
+			}
+		}
+	}
+}
+
+// A replay that is stopped anywhere, and run again, leaves the same behind.
+func TestAResumedReplayLeavesTheSameBehind(t *testing.T) {
+	rows := recording(6, 40)
+	whole := newWorld(t)
+	whole.start(whole.decide, whole.execute)
+	steps := 0
+	o, seen := whole.options(rows, func(string) { steps++ }), &watch{}
+	o.Observer = seen
+	sum := mustRun(t, o)
+	want := whole.history(seen)
+	for seed := range uint64(5) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 1))
+			w := newWorld(t)
+			w.start(w.decide, w.execute)
+			for kill := 0; ; kill++ {
+				left := 1 + rnd.IntN(steps)
+				if kill == 4 {
+					left = -1
+				}
+				ctx, cancel := context.WithCancel(context.Background())
+				o, seen := w.options(rows, func(string) {
+					if left--; left == 0 {
+						cancel()
+					}
+				}), &watch{}
+				o.Observer = seen
+				s, err := Run(ctx, o)
+				cancel()
+				if err == nil {
+					w.history(seen).compare(t, want)
+					if !s.Verify.OK() || s.Read != sum.Read || s.Moves != sum.Moves || s.Writes != sum.Writes || s.InTime != sum.InTime {
+						t.Errorf("got %+v, expected %+v", s, sum)
+					}
+					return
+				}
+				if !errors.Is(err, context.Canceled) {
+					t.Fatalf("attempt %d: %v", kill, err)
+				}
+			}
+		})
+	}
+}
+
+// jump is a clock on which nobody waits: a sleep moves it.
+type jump struct{ *clock.Manual }
+
+func (j jump) Sleep(ctx context.Context, d time.Duration) error {
+	j.Advance(d)
+	return ctx.Err()
+}
+
+// Windows close by event time, not by the clock: the speed changes no byte (P13),
+// and the wall time is span over speed (P27).
+func TestSpeedChangesNothing(t *testing.T) {
+	rows := recording(4, 40)
+	var want *history
+	for _, speed := range []string{"max", "0.5x", "1x", "2x", "10x", "36000x"} {
+		w := newWorld(t)
+		w.start(w.decide, w.execute)
+		o, seen := w.options(rows, nil), &watch{}
+		o.Observer, o.Clock = seen, jump{clock.NewManual(epoch)}
+		var err error
+		if o.Speed, err = pace.ParseSpeed(speed); err != nil {
+			t.Fatal(err)
+		}
+		s := mustRun(t, o)
+		h := w.history(seen)
+		if want == nil {
+			want = h
+		}
+		h.compare(t, want)
+		if o.Speed == pace.Max {
+			continue
+		}
+		span := float64(s.Last.Sub(s.First)) / float64(o.Speed)
+		if off := float64(s.Took) - span; off < -0.01*span || off > 0.01*span {
+			t.Errorf("%s: took %v, expected %v within 1 %%", speed, s.Took, time.Duration(span))
+		}
+		if s.Lag.Rows != s.InTime || s.Lag.Max > time.Microsecond {
+			t.Errorf("%s: lag %+v, expected all %d rows in time", speed, s.Lag, s.InTime)
+		}
+	}
+}
+
+func TestALagOverTheLimitFailsTheRun(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.decide, w.execute)
+	c, rows := jump{clock.NewManual(epoch)}, 0
+	o := w.options(recording(2, 40), func(what string) {
+		if what == "row" {
+			if rows++; rows == 30 {
+				c.Advance(20 * time.Minute) // a stall
+			}
+		}
+	})
+	o.Clock, o.Speed, o.MaxLag = c, 1, time.Minute
+	s, err := try(t, o)
+	if !errors.Is(err, pace.ErrLag) || s.Lag.Max < 15*time.Minute || !s.Verify.OK() {
+		t.Errorf("got %v, lag %+v; expected ErrLag after the whole run", err, s.Lag)
+	}
+}
+
+func TestWhatIsMissingIsNamed(t *testing.T) {
+	rows := recording(2, 40)
+	for _, c := range []struct {
+		name  string
+		parts func(w *world) []func(context.Context) error
+		want  string
+	}{
+		{"no decider", func(*world) []func(context.Context) error { return nil }, "decision record on decisions.placement"},
+		{"no mover", func(w *world) []func(context.Context) error { return []func(context.Context) error{w.decide} }, "outcomes, the first of owner \"user"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.start(c.parts(w)...)
+			o, manual := w.options(rows, nil), clock.NewManual(epoch)
+			o.Clock = manual
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			done := make(chan error, 1)
+			go func() {
+				_, err := Run(ctx, o)
+				done <- err
+			}()
+			for {
+				if err := manual.Await(ctx, 1); err != nil {
+					t.Fatal(err)
+				}
+				// Answers that are on their way reset the timer; then it is moved again.
+				manual.Advance(20 * time.Second)
+				select {
+				case err := <-done:
+					if !errors.Is(err, ErrStalled) || !strings.Contains(err.Error(), c.want) {
+						t.Fatalf("got %v, expected ErrStalled with %q", err, c.want)
+					}
+					// Once it is there, the same command goes on.
+					if len(c.parts(w)) == 0 {
+						w.start(w.decide)
+					}
+					w.start(w.execute)
+					if s := mustRun(t, w.options(rows, nil)); !s.Verify.OK() || s.Windows != 2 {
+						t.Errorf("after it: %+v", s)
+					}
+					return
+				case <-time.After(50 * time.Millisecond):
+				}
+			}
+		})
+	}
+}
+
+func TestOwnerlessWindowsAreNotWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	rows := recording(5, 20)
+	third := epoch.UnixMicro() + 3*hour
+	for i := range rows {
+		if rows[i].Time >= third-hour && rows[i].Time < third {
+			rows[i].User, rows[i].Owner = "", ""
+		}
+	}
+	w.skip[third] = true
+	w.start(w.decide, w.execute)
+	if s := mustRun(t, w.options(rows, nil)); s.Windows != 5 || s.Decided != 4 || !s.Verify.OK() {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func TestAdviceIsNotWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	w.advise = true
+	w.start(w.decide)
+	o, seen := w.options(recording(3, 30), nil), &watch{}
+	o.Observer = seen
+	if s := mustRun(t, o); s.Decided != 3 || s.Moves != 0 || !s.Verify.OK() {
+		t.Errorf("got %+v", s)
+	}
+	if all := strings.Join(seen.windows, ""); !strings.Contains(all, "→") {
+		t.Errorf("the observer saw no advice: %s", all)
+	}
+}
+
+func TestNoWait(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.decide)
+	o := w.options(recording(6, 40), nil)
+	o.NoWait = true
+	s := mustRun(t, o)
+	if s.Windows != 6 || s.Sent != s.Read {
+		t.Errorf("got %+v", s)
+	}
+	// The mover comes late: as many outcomes as moves.
+	moves := 0
+	deadline := time.Now().Add(10 * time.Second)
+	records := func() (n int) {
+		moves = 0
+		for _, m := range w.all(subject.CommandsStream) {
+			if strings.HasPrefix(m.Subject, "decisions.") {
+				n++
+				continue
+			}
+			c, err := control.DecodeCommand(m.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			moves += len(c.Placement.Moves)
+		}
+		return n
+	}
+	for records() < 6 && time.Now().Before(deadline) {
+	}
+	w.start(w.execute)
+	for len(w.all(subject.OutcomesStream)) < moves && time.Now().Before(deadline) {
+	}
+	if got := len(w.all(subject.OutcomesStream)); got != moves || moves == 0 {
+		t.Errorf("%d outcomes of %d moves", got, moves)
+	}
+}
+
+func TestUntil(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.decide, w.execute)
+	o := w.options(recording(5, 40), nil)
+	o.Until = epoch.Add(3 * time.Hour)
+	s := mustRun(t, o)
+	if s.Windows != 3 || !s.Last.Before(o.Until) || s.Last.Before(o.Until.Add(-10*time.Minute)) {
+		t.Errorf("got %+v", s)
+	}
+	marks := w.history(&watch{}).marks
+	if last := marks[len(marks)-1]; !strings.Contains(last, "end") || !strings.Contains(last, fmt.Sprint(o.Until.UnixMicro())) {
+		t.Errorf("the last mark is %s, expected an end at %d", last, o.Until.UnixMicro())
+	}
+}
+
+func badLine(n int64) Bad {
+	return Bad{File: "a.log", Line: n, Field: "time", Got: "noon", Expected: "a time", Raw: []byte("noon?\n")}
+}
+
+func TestMalformedLinesAreCountedAndSampled(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.decide, w.execute)
+	rows := recording(2, 30)
+	o := w.options(rows, nil)
+	o.Open = func(bad func(Bad)) (Source, error) {
+		return &slice{rows: rows, tell: bad, bad: map[int]Bad{0: badLine(1), 7: badLine(9), len(rows): badLine(99)}}, nil
+	}
+	s := mustRun(t, o)
+	if s.Malformed != 3 || s.Read != int64(len(rows)) {
+		t.Errorf("got %+v", s)
+	}
+	told := 0
+	for _, m := range w.all(subject.EventsStream) {
+		if h, err := event.ParseHeader(m.Header); err == nil {
+			told += int(h.Malformed)
+		}
+	}
+	rejects := w.all(subject.RejectsStream)
+	if told != 3 || len(rejects) != 3 {
+		t.Fatalf("the publisher told of %d, %d are on REJECTS; expected 3", told, len(rejects))
+	}
+	m := rejects[1]
+	if m.Subject != subject.Rejects("malformed", "replay") || !bytes.Equal(m.Data, []byte("noon?\n")) ||
+		m.Header[headerLine][0] != "9" || m.Header[headerField][0] != "time" || m.Header[headerFile][0] != "a.log" {
+		t.Errorf("got %+v", m)
+	}
+}
+
+func TestStrictFailsAtTheFirstMalformedLine(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.decide, w.execute)
+	rows := recording(2, 30)
+	o := w.options(rows, nil)
+	o.Strict = true
+	o.Open = func(bad func(Bad)) (Source, error) {
+		return &slice{rows: rows, tell: bad, bad: map[int]Bad{5: badLine(6)}}, nil
+	}
+	s, err := try(t, o)
+	if !errors.Is(err, ErrStrict) || !strings.Contains(err.Error(), "a.log line 6: field time: got \"noon\", expected a time") || s.Read != 5 {
+		t.Errorf("got %v after %d rows", err, s.Read)
+	}
+}
+
+func TestStandingOfAStateFolder(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.decide, w.execute)
+	rows := recording(3, 30)
+	full := func(o Options) Fingerprint {
+		f, err := o.FullFingerprint()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	o := w.options(rows, nil)
+	if s, err := Inspect(w.state, full(o)); s != Fresh || err != nil {
+		t.Errorf("an empty folder is %v, %v", s, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	n := 0
+	if _, err := Run(ctx, w.options(rows, func(string) {
+		if n++; n == 60 {
+			cancel()
+		}
+	})); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if s, err := Inspect(w.state, full(o)); s != Unfinished || err != nil {
+		t.Errorf("an unfinished replay is %v, %v", s, err)
+	}
+	other := w.options(rows, nil)
+	other.Disorder = 5 * time.Second
+	other.Fingerprint = Fingerprint{"recording": "another"}
+	_, err := try(t, other)
+	if !errors.Is(err, ErrDifferent) || !strings.Contains(err.Error(), "disorder was 1m0s and is 5s; recording was test and is another") {
+		t.Errorf("got %v, expected ErrDifferent that names disorder and recording", err)
+	}
+	// The speed is no difference.
+	o.Speed, o.Clock = 36000, jump{clock.NewManual(epoch)}
+	if s := mustRun(t, o); !s.Resumed {
+		t.Errorf("got %+v", s)
+	}
+	if s, err := Inspect(w.state, full(other)); s != Finished || err != nil {
+		t.Errorf("a finished replay is %v, %v", s, err)
+	}
+	if _, err := try(t, o); !errors.Is(err, ErrFinished) {
+		t.Errorf("got %v, expected ErrFinished", err)
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	w := newWorld(t)
+	for name, change := range map[string]func(*Options){
+		"client": func(o *Options) { o.Client = nil }, "input": func(o *Options) { o.Open = nil },
+		"publisher": func(o *Options) { o.NewPublisher = nil }, "state": func(o *Options) { o.StateDir = "" },
+		"sites": func(o *Options) { o.Sites = nil }, "width": func(o *Options) { o.Width = time.Millisecond },
+	} {
+		o := w.options(nil, nil)
+		change(&o)
+		if _, err := try(t, o); !errors.Is(err, ErrOption) {
+			t.Errorf("%s: got %v, expected ErrOption", name, err)
+		}
+	}
+}
+
+func TestRecordedRoutesAreLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.decide, w.execute)
+	rows := recording(3, 30)
+	for i := range rows {
+		// Each owner is served by the site of its number, as the decider believes.
+		var o int
+		if _, err := fmt.Sscanf(rows[i].Owner, "user%d", &o); err != nil {
+			t.Fatal(err)
+		}
+		rows[i].ToSite = places[o%len(places)].name
+	}
+	o := w.options(rows, nil)
+	o.Route = route.Recorded
+	if s := mustRun(t, o); !s.Verify.OK() || s.Verify.Owners != owners || s.Moves == 0 {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func TestAnEmptyInputIsARun(t *testing.T) {
+	w := newWorld(t)
+	if s := mustRun(t, w.options(nil, nil)); s.Read != 0 || !s.First.IsZero() {
+		t.Errorf("got %+v", s)
+	}
+}
+
+// null takes rows and answers barriers, for benchmarks of the replay's own side.
+type null struct{ seq []uint64 }
+
+func (*null) Send(context.Context, *event.Request) error { return nil }
+func (*null) Horizon(int64)                              {}
+func (*null) Malformed(int64)                            {}
+func (*null) Barrier(context.Context, int64) error       { return nil }
+func (*null) End(context.Context, int64) error           { return nil }
+func (n *null) Sequences() []uint64                      { return n.seq }
+func (*null) Close(context.Context) error                { return nil }
+
+func BenchmarkRows(b *testing.B) {
+	w := newWorld(b)
+	rows := recording(24, max(b.N/24, 1))
+	for i := range rows {
+		rows[i].Op = event.Read
+	}
+	o := w.options(rows, nil)
+	o.NoWait = true
+	o.NewPublisher = func(context.Context, string, []uint64) (Publisher, error) { return &null{make([]uint64, 3)}, nil }
+	b.ReportAllocs()
+	b.ResetTimer()
+	s, err := Run(context.Background(), o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(s.Read)/b.Elapsed().Seconds(), "rows/s")
+}
+
+// BenchmarkWindows is the cost of a window's step with a decider and a bus.
+func BenchmarkWindows(b *testing.B) {
+	w := newWorld(b)
+	w.start(w.decide, w.execute)
+	o := w.options(recording(max(b.N, 1), 4), nil)
+	b.ResetTimer()
+	if _, err := Run(context.Background(), o); err != nil {
+		b.Fatal(err)
+	}
+}
