@@ -102,8 +102,8 @@ func (x *attempt) whileHeld(ctx context.Context, h objectstore.Held, difference 
 		return err
 	}
 	if difference {
-		if _, err := x.round(ctx); err != nil {
-			return errors.Join(err, context.Cause(ctx))
+		if err := x.roundHeld(ctx); err != nil {
+			return err
 		}
 	}
 	if x.from != x.fence {
@@ -116,8 +116,8 @@ func (x *attempt) whileHeld(ctx context.Context, h objectstore.Held, difference 
 	}
 	if _, isUnheld := h.(unheld); isUnheld {
 		// What was being written when the fence came.
-		if _, err := x.round(ctx); err != nil {
-			return errors.Join(err, context.Cause(ctx))
+		if err := x.roundHeld(ctx); err != nil {
+			return err
 		}
 	}
 	if err := x.flip(ctx, h); err != nil {
@@ -234,6 +234,13 @@ func (x *attempt) round(ctx context.Context) (objectstore.Listing, error) {
 		}
 	}
 	return l, nil
+}
+
+// roundHeld is a round while writers wait; its error wraps errHeldTooLong if that
+// took too long.
+func (x *attempt) roundHeld(ctx context.Context) error {
+	_, err := x.round(ctx)
+	return errors.Join(err, context.Cause(ctx))
 }
 
 // removeOthers removes from the destination what the source doesn't have.
