@@ -46,10 +46,11 @@ type Place struct {
 
 // SiteView is what speaks for and against a site.
 type SiteView struct {
-	Site       string  `json:"site"`
-	Allowed    bool    `json:"allowed"` // by residency, and not being emptied
-	DistanceKm float64 `json:"distance_km"`
-	NDW        float64 `json:"ndw"`
+	Site    string `json:"site"`
+	Allowed bool   `json:"allowed"` // by residency, and not being emptied
+	// DistanceKm is from the owner's own place, absent without one.
+	DistanceKm *float64 `json:"distance_km,omitempty"`
+	NDW        float64  `json:"ndw"`
 	// SW is Σ SL·d in km, NSW the same normalised, Weight is E.
 	SW       float64 `json:"sw"`
 	NSW      float64 `json:"nsw"`
@@ -134,9 +135,12 @@ func (t *TMatch) explainSites(id int32, e *Explanation) {
 	}
 	for j, site := range t.config.Sites {
 		v := SiteView{
-			Site: site.Name, DistanceKm: w.km[j], NDW: float64(w.ndw[j]) / unit,
+			Site: site.Name, NDW: float64(w.ndw[j]) / unit,
 			SW: w.social[j], NSW: float64(w.nsw[j]) / unit, Weight: float64(w.sum[j]) / unit,
 			Capacity: site.Capacity, Limit: t.limit[j+1], Observed: s.observed[j+1], Expected: s.expected[j+1],
+		}
+		if w.placed {
+			v.DistanceKm = &w.km[j]
 		}
 		for _, o := range open {
 			v.Allowed = v.Allowed || o == j

@@ -345,7 +345,7 @@ func (t *TMatch) requesterTraffic(traffic *window.Table, owners []int32, table *
 	all, volume := make([]int64, s.names.len()), make([]int64, s.names.len())
 	codes, requests, sent := traffic.Key("owner").Codes, traffic.Column("requests"), traffic.Column("bytes")
 	for i, c := range codes {
-		if c >= 0 && requests[i] > 0 && sent[i] >= 0 {
+		if c >= 0 && requests[i] >= 0 && sent[i] >= 0 {
 			all[owners[c]] += requests[i]
 			volume[owners[c]] += sent[i]
 		}

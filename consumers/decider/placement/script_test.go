@@ -327,7 +327,11 @@ func (s *script) explain(owner string) string {
 	}
 	b.WriteString("\n")
 	for _, v := range e.Sites {
-		fmt.Fprintf(&b, "  %s: %.0f km, NDW %.6f, SW %.0f, NSW %.6f, E %.6f, expected %d of %d", v.Site, v.DistanceKm, v.NDW, v.SW, v.NSW, v.Weight, v.Expected, v.Limit)
+		km := "no place"
+		if v.DistanceKm != nil {
+			km = fmt.Sprintf("%.0f km", *v.DistanceKm)
+		}
+		fmt.Fprintf(&b, "  %s: %s, NDW %.6f, SW %.0f, NSW %.6f, E %.6f, expected %d of %d", v.Site, km, v.NDW, v.SW, v.NSW, v.Weight, v.Expected, v.Limit)
 		if !v.Allowed {
 			b.WriteString(", not allowed")
 		}
