@@ -179,3 +179,12 @@ func (a *Audit) Print(w io.Writer) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// Err returns the faults as an error that wraps ErrAudit, nil if the account
+// holds.
+func (a *Audit) Err() error {
+	if a.Holds() {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrAudit, strings.Join(a.Faults, "; "))
+}

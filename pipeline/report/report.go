@@ -87,7 +87,7 @@ type Baseline struct {
 
 // Stores says whether every owner's data is where and what it should be.
 type Stores struct {
-	Owners  int      `json:"owners"`
+	Owners  int64    `json:"owners"`
 	Records int64    `json:"records"`
 	Bytes   int64    `json:"bytes"`
 	Faults  []string `json:"faults,omitempty"`

@@ -198,7 +198,7 @@ func TestSwitches(t *testing.T) {
 		{"freeze.split", `{"version":3,"on":true}`, `switch: field freeze.split.version: got "3", expected 1: undecodable control message`},
 		{"evacuate.us-east", `{"version":1,"on":true}`, ""},
 		{"rollback.coding", `{"version":1}`, `switch: field rollback.coding.after: got "", expected a time: undecodable control message`},
-		{"retry.coding", `{"version":1}`, `switch: field key: got "retry.coding", expected mode.*, freeze.*, rollback.* or evacuate.*: undecodable control message`},
+		{"retry.coding", `{"version":1}`, `switch: field key: got "retry.coding", expected mode.*, freeze.*, rollback.*, evacuate.* or purge.*: undecodable control message`},
 		{"freeze.all", `{`, `switch "freeze.all": undecodable control message: unexpected end of JSON input`},
 	} {
 		s, err := control.DecodeSwitch(c.key, []byte(c.body))

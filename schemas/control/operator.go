@@ -35,6 +35,7 @@ const (
 	freezeKey   = "freeze."
 	rollbackKey = "rollback."
 	evacuateKey = "evacuate."
+	purgeKey    = "purge."
 )
 
 // FreezeAllKey freezes every kind.
@@ -51,6 +52,10 @@ func RollbackKey(k Kind) string { return rollbackKey + string(k) }
 
 // EvacuateKey is the key that empties a site.
 func EvacuateKey(site string) string { return evacuateKey + subject.Encode(site) }
+
+// PurgeKey is the key that ends the waiting of copies that moved away; whoever
+// runs then deletes them.
+func PurgeKey(k Kind) string { return purgeKey + string(k) }
 
 // DecodeSwitch reads a value of KV operator and checks that it has what its key
 // asks for.
@@ -74,9 +79,9 @@ func DecodeSwitch(key string, body []byte) (*Switch, error) {
 		if s.After == nil {
 			return nil, invalid("switch", key+".after", "", "a time")
 		}
-	case strings.HasPrefix(key, freezeKey), strings.HasPrefix(key, evacuateKey):
+	case strings.HasPrefix(key, freezeKey), strings.HasPrefix(key, evacuateKey), strings.HasPrefix(key, purgeKey):
 	default:
-		return nil, invalid("switch", "key", key, "mode.*, freeze.*, rollback.* or evacuate.*")
+		return nil, invalid("switch", "key", key, "mode.*, freeze.*, rollback.*, evacuate.* or purge.*")
 	}
 	return s, nil
 }

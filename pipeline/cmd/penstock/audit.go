@@ -7,8 +7,6 @@ import (
 	"penstock/pipeline/report"
 )
 
-var errAudit = errors.New("the account does not hold")
-
 type auditCmd struct{ busFlags }
 
 // Run checks the account over the stream; it fails if it does not hold.
@@ -28,7 +26,7 @@ func (c *auditCmd) Run(con *console) (err error) {
 		err = a.Print(con.out)
 	}
 	if err == nil && !a.Holds() {
-		err = errAudit
+		err = a.Err()
 	}
 	return err
 }

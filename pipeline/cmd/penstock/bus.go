@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"penstock/infra/bus"
+	"penstock/infra/telemetry"
 )
 
 // busFlags say on which bus a verb works: one at a URL, or the embedded one of
@@ -45,13 +46,9 @@ func (f *busFlags) open(con *console, role string) (*bus.Bus, *bus.Client, error
 
 // logger writes to standard error: for people on a terminal, else JSON.
 func (con *console) logger() zerolog.Logger {
-	level, err := zerolog.ParseLevel(con.level)
+	log, err := telemetry.NewLogger(con.err, telemetry.LogOptions{Level: con.level})
 	if err != nil {
-		level = zerolog.WarnLevel
+		return zerolog.Nop() // The command line allows no other levels.
 	}
-	out := con.err
-	if con.terminal {
-		out = zerolog.ConsoleWriter{Out: con.err, TimeFormat: "15:04:05.000"}
-	}
-	return zerolog.New(out).Level(level).With().Timestamp().Logger()
+	return log
 }

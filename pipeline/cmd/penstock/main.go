@@ -55,6 +55,7 @@ type console struct {
 	json     bool
 	level    string
 	terminal bool
+	hook     func(point string) // of tests that kill the process there
 }
 
 func main() {

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"penstock/infra/bus"
+)
+
+type initCmd struct {
+	NATS       string `name:"nats" help:"Address of a NATS server (2.15.3 or later)." placeholder:"URL" env:"PENSTOCK_NATS"`
+	State      string `help:"State folder of an embedded bus, when there is no --nats." default:"penstock-state" type:"path"`
+	Prefix     string `help:"Keeps several Penstocks apart on one bus."`
+	Partitions int    `help:"Partitions of EVENTS, 1 to 25; fixed from then on." default:"8"`
+	Check      bool   `help:"Change nothing: say what differs from what it should be."`
+}
+
+// Run makes the streams, or says what differs.
+func (c *initCmd) Run(con *console) (err error) {
+	if c.Partitions < 1 || c.Partitions > bus.MaxPartitions {
+		return fmt.Errorf("%w: --partitions %d, expected 1 to %d", errUsage, c.Partitions, bus.MaxPartitions)
+	}
+	o := bus.Options{URL: c.NATS, Prefix: c.Prefix, Name: "penstock-init", Partitions: c.Partitions, Logger: con.logger()}
+	if c.NATS == "" {
+		o.Dir = filepath.Join(c.State, "bus")
+	}
+	b, err := bus.Open(con.ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	if !c.Check {
+		if err := b.Init(con.ctx); err != nil {
+			return err
+		}
+	}
+	if err := b.Check(con.ctx); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(con.out, "streams and keys are as they should be, with %d replicas and %d partitions\n", b.Replicas(), c.Partitions)
+	return err
+}

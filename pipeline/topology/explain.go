@@ -1,0 +1,109 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rs/zerolog"
+
+	"penstock/consumers/decider"
+	"penstock/consumers/decider/placement"
+	"penstock/infra/bus"
+	"penstock/schemas/control"
+	"penstock/schemas/subject"
+)
+
+// ErrUnknownOwner is returned for an owner that the decider never saw.
+var ErrUnknownOwner = errors.New("unknown owner")
+
+// Decided is a move of an owner as a record and its outcome tell it.
+type Decided struct {
+	Window  control.Window `json:"window"`
+	Epoch   uint64         `json:"epoch"`
+	Mode    control.Mode   `json:"mode"`
+	Move    control.Move   `json:"move"`
+	Reason  control.Reason `json:"reason"`
+	Outcome control.Status `json:"outcome,omitempty"` // empty while unanswered
+	Why     string         `json:"why,omitempty"`     // of the outcome
+}
+
+// Explained is all that is known of why an owner's data is where it is.
+type Explained struct {
+	placement.Explanation
+	// Location is what the table of locations says; nil for an owner that was
+	// never moved, imported or pinned.
+	Location *control.Location `json:"location,omitempty"`
+	History  []Decided         `json:"history"`
+}
+
+// Explain recovers the decider's state of placement from the bus, without
+// changing anything, and tells what it knows of an owner.
+func Explain(ctx context.Context, client *bus.Client, owner string, log zerolog.Logger) (*Explained, error) {
+	config, err := decider.ConfigInForce(ctx, client, control.Placement)
+	if errors.Is(err, bus.ErrNoMessage) {
+		return nil, fmt.Errorf("nothing was decided yet: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := decider.Load(ctx, decider.Options{Client: client, Config: config, Factory: placementFactory, Logger: log, Purpose: bus.Replay})
+	if err != nil {
+		return nil, err
+	}
+	v, ok := loaded.Policy.Explain(owner)
+	if !ok {
+		return nil, fmt.Errorf("owner %.80q: %w", owner, ErrUnknownOwner)
+	}
+	e := &Explained{Explanation: v.(placement.Explanation)}
+	if err := e.locate(ctx, client); err != nil {
+		return nil, err
+	}
+	return e, e.history(ctx, client)
+}
+
+func (e *Explained) locate(ctx context.Context, client *bus.Client) error {
+	kv, err := client.KV(ctx, subject.LocationsKV)
+	if err != nil {
+		return err
+	}
+	entry, err := kv.Get(ctx, subject.Encode(e.Owner))
+	if err != nil {
+		return nil //nolint:nilerr // An owner without an entry is where it was first seen.
+	}
+	e.Location, err = control.DecodeLocation(entry.Value())
+	return err
+}
+
+// history gathers the owner's moves from the commands that the bus still holds.
+func (e *Explained) history(ctx context.Context, client *bus.Client) error {
+	index := map[uint64][]int{}
+	err := eachMessage(ctx, client, subject.CommandsStream, subject.CommandsOf(string(control.Placement)), func(m bus.Msg) error {
+		c, err := control.DecodeCommand(m.Data)
+		if err != nil {
+			return err
+		}
+		for _, mv := range c.Placement.Moves {
+			if mv.Owner == e.Owner {
+				index[mv.Version] = append(index[mv.Version], len(e.History))
+				e.History = append(e.History, Decided{Window: c.Window, Epoch: c.Epoch, Mode: c.Mode, Move: mv, Reason: c.Reason})
+			}
+		}
+		return nil
+	})
+	if err != nil || len(e.History) == 0 {
+		return err
+	}
+	return eachMessage(ctx, client, subject.OutcomesStream, subject.OutcomesOf(string(control.Placement)), func(m bus.Msg) error {
+		o, err := control.DecodeOutcome(m.Data)
+		if err != nil {
+			return err
+		}
+		if o.Owner == e.Owner {
+			for _, i := range index[o.Move] {
+				e.History[i].Outcome, e.History[i].Why = o.Status, o.Reason
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,178 @@
+package topology
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"penstock/consumers/decider"
+	"penstock/infra/bus"
+	"penstock/infra/clock"
+	"penstock/pipeline/report"
+	"penstock/producers/replay"
+	"penstock/producers/replay/pace"
+	"penstock/producers/replay/writes"
+	"penstock/schemas/control"
+	"penstock/schemas/subject"
+	"penstock/schemas/window"
+)
+
+// ErrBehind is returned when aggregators do not get to the end of what was
+// sent. State and bus are as they are; the same command goes on.
+var ErrBehind = errors.New("aggregators make no progress")
+
+// ErrStores is returned when an owner's data is not where, or not what, it
+// should be. The report names the owners; nothing was changed.
+var ErrStores = errors.New("the stores do not hold what was written")
+
+// behindLimit is how long aggregators may make no progress at the end.
+const behindLimit = time.Minute
+
+// covered waits until every group has committed all that EVENTS holds, so that
+// the account and the matrices are whole.
+func covered(ctx context.Context, client *bus.Client) error {
+	events, err := client.State(ctx, subject.EventsStream)
+	if err != nil {
+		return err
+	}
+	clk := clock.System()
+	for _, g := range window.Groups {
+		if len(window.Of(g)) == 0 {
+			continue
+		}
+		for p := range client.Partitions() {
+			if err := coveredBy(ctx, client, clk, subject.Windows(g, p), events.LastSeq); err != nil {
+				return fmt.Errorf("group %s, partition %d: %w", g, p, err)
+			}
+		}
+	}
+	return nil
+}
+
+func coveredBy(ctx context.Context, client *bus.Client, clk clock.Clock, subj string, last uint64) error {
+	since, seen := clk.Now(), uint64(0)
+	for {
+		m, err := client.Last(ctx, subject.WindowsStream, subj)
+		if err != nil && !errors.Is(err, bus.ErrNoMessage) {
+			return err
+		}
+		if err == nil && len(m.Header[control.HeaderSchema]) > 0 && m.Header[control.HeaderSchema][0] == window.CommitSchema {
+			c, err := window.DecodeCommit(m.Data)
+			if err != nil {
+				return err
+			}
+			if c.Covered >= last {
+				return nil
+			}
+		}
+		if m.Seq != seen {
+			seen, since = m.Seq, clk.Now()
+		}
+		if clk.Now().Sub(since) > behindLimit {
+			return fmt.Errorf("covered less than %d of EVENTS for %s: %w", last, behindLimit, ErrBehind)
+		}
+		if err := clk.Sleep(ctx, 5*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// report writes everything that stands in Out.
+func (r *running) report(ctx context.Context, sum *replay.Summary) (*report.Report, error) {
+	client, err := r.bus.Client(ctx, "report")
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range []struct{ name, subject string }{
+		{"commands.jsonl", subject.CommandsOf(string(control.Placement))},
+		{"decisions.jsonl", subject.Decisions(string(control.Placement))},
+	} {
+		if err := writeBodies(ctx, client, f.subject, filepath.Join(r.Out, f.name)); err != nil {
+			return nil, err
+		}
+	}
+	if err := report.WriteMatrices(ctx, client, r.Out); err != nil {
+		return nil, err
+	}
+	audit, err := report.NewAudit(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	rep := &report.Report{Run: sum.Run, Config: decider.ConfigDigest(r.config), Account: audit.Groups[0].Total, Incomplete: audit.Groups[0].Incomplete}
+	r.collector.Fill(rep)
+	if r.mover != nil && !r.Apply {
+		rep.Stores = storesReport(&sum.Verify)
+	}
+	if r.Speed != pace.Max {
+		rep.Schedule = &report.Schedule{Speed: r.Speed.String(), MaxLagMS: lagMS(sum.Lag.Max), P99LagMS: lagMS(sum.Lag.P99)}
+	}
+	if err := rep.Write(r.Out); err != nil {
+		return nil, err
+	}
+	err = audit.Err()
+	if s := rep.Stores; s != nil && len(s.Faults) > 0 {
+		err = errors.Join(err, fmt.Errorf("%w: %s", ErrStores, s.Faults[0]))
+	}
+	return rep, err
+}
+
+func storesReport(v *writes.VerifyReport) *report.Stores {
+	s := &report.Stores{Owners: v.Owners, Records: v.Records, Bytes: v.Bytes}
+	for _, f := range v.Faults {
+		s.Faults = append(s.Faults, fmt.Sprintf("owner %q at %s: %s", f.Owner, f.Site, f.What))
+	}
+	return s
+}
+
+func lagMS(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// writeBodies writes the bodies of a subject's messages, a line each, in stream
+// order, by temporary file and rename.
+func writeBodies(ctx context.Context, client *bus.Client, subj, path string) (err error) {
+	f, err := os.Create(path + ".part")
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	err = eachMessage(ctx, client, subject.CommandsStream, subj, func(m bus.Msg) error {
+		_, _ = w.Write(m.Data) // The error shows at Flush.
+		return w.WriteByte('\n')
+	})
+	err = errors.Join(err, w.Flush(), f.Sync(), f.Close())
+	if err != nil {
+		return fmt.Errorf("report: %s: %w", filepath.Base(path), err)
+	}
+	if err := os.Rename(path+".part", path); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+// eachMessage calls fn for what a stream holds on a subject up to now.
+func eachMessage(ctx context.Context, client *bus.Client, stream, subj string, fn func(bus.Msg) error) error {
+	last, err := client.Last(ctx, stream, subj)
+	if errors.Is(err, bus.ErrNoMessage) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r, err := client.Read(ctx, stream, []string{subj}, 0)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for m := range r.C() {
+		if err := fn(m); err != nil {
+			return err
+		}
+		if m.Seq >= last.Seq {
+			return nil
+		}
+	}
+	return errors.Join(r.Err(), ctx.Err())
+}
