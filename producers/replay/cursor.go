@@ -52,12 +52,20 @@ func ReadCursor(dir string) (*Cursor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCursor, err)
 	}
+	c, err := decodeCursor(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cursorPath(dir), err)
+	}
+	return c, nil
+}
+
+func decodeCursor(data []byte) (*Cursor, error) {
 	c := new(Cursor)
 	if err := json.Unmarshal(data, c); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrCursor, cursorPath(dir), err)
+		return nil, fmt.Errorf("%w: %w", ErrCursor, err)
 	}
 	if c.Version != 1 || c.Run == "" {
-		return nil, fmt.Errorf("%w: %s: version %d, run %.40q; expected version 1 and a run", ErrCursor, cursorPath(dir), c.Version, c.Run)
+		return nil, fmt.Errorf("%w: version %d, run %.40q; expected version 1 and a run", ErrCursor, c.Version, c.Run)
 	}
 	return c, nil
 }

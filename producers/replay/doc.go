@@ -24,7 +24,8 @@
 //  3. in lockstep, the window's decision record, all its commands and, where
 //     they are to be applied, one outcome for each of their moves are awaited;
 //  4. moves that are done change the routes, the observer is told, and
-//     cursor.json names the window.
+//     cursor.json names the window (it is written a few times a second at most;
+//     an older one is as good, and costs duplicates).
 //
 // A window in which no row with an owner, and none with a user's place, was in
 // time has no panes, so that nothing is decided for it and nothing is awaited.

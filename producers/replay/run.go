@@ -30,6 +30,7 @@ type Summary struct {
 	Moves       int64     // that were to be applied
 	Outcomes    map[control.Status]int64
 
+	Order  reorder.Stats
 	Lag    pace.Lag
 	Writes writes.Stats
 	Verify writes.VerifyReport
@@ -67,6 +68,7 @@ type run struct {
 	pacer     pace.Pacer
 	began     time.Time
 	start     time.Time // of the schedule
+	saved     time.Time // when the cursor was
 	until     int64
 	bad       error // of a strict run
 
@@ -329,7 +331,7 @@ func (r *run) end(ctx context.Context) error {
 		return err
 	}
 	r.cursor.Finished = true
-	return r.save()
+	return r.cursor.write(r.o.StateDir)
 }
 
 func (r *run) summarise() Summary {
@@ -337,7 +339,7 @@ func (r *run) summarise() Summary {
 	if s.InTime > 0 {
 		s.First, s.Last = time.UnixMicro(r.first).UTC(), time.UnixMicro(r.last).UTC()
 	}
-	s.Lag, s.Writes, s.Took = r.pacer.Lag(), r.ledger.Stats(), r.o.Clock.Now().Sub(r.began)
+	s.Order, s.Lag, s.Writes, s.Took = r.buffer.Stats(), r.pacer.Lag(), r.ledger.Stats(), r.o.Clock.Now().Sub(r.began)
 	return s
 }
 

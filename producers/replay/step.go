@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"penstock/schemas/control"
 	"penstock/schemas/window"
@@ -73,14 +74,19 @@ func (r *run) applyAnswers(end int64) {
 	}
 }
 
-// note writes the cursor behind an answered window.
+// saveEvery is how often the cursor is written at most. One that lags behind
+// costs a resumed run some duplicates and nothing else, while a sync a window
+// would be most of the time of a recording of thousands of thin windows.
+const saveEvery = 200 * time.Millisecond
+
+// note moves the cursor behind an answered window.
 func (r *run) note(end int64) error {
 	r.cursor.Window = &end
-	r.cursor.Acked = append(r.cursor.Acked[:0:0], r.publisher.Sequences()...)
-	return r.save()
-}
-
-func (r *run) save() error {
+	r.cursor.Acked = append(r.cursor.Acked[:0], r.publisher.Sequences()...)
 	r.cursor.Rows, r.cursor.Rejected, r.cursor.Horizon = r.sum.Read, r.rejects.seen, r.buffer.Horizon()
-	return r.cursor.write(r.o.StateDir)
+	if now := r.o.Clock.Now(); now.Sub(r.saved) >= saveEvery {
+		r.saved = now
+		return r.cursor.write(r.o.StateDir)
+	}
+	return nil
 }

@@ -46,11 +46,24 @@ type Buffer struct {
 	any      bool // a row has been in time
 	finished bool
 
+	stats Stats
+
 	held    queue // rows from one that is being judged on
 	marked  queue // late and future rows to be handed on at once
 	ordered queue // in time, and each not before the one in front of it
 	strays  heap  // in time, before the end of ordered when they came
 }
+
+// Stats is how the input's order was.
+type Stats struct {
+	// Disordered rows, of those in time or late, came after one of a greater
+	// time; Disorder is by how much at most.
+	Disordered int64
+	Disorder   time.Duration
+}
+
+// Stats returns what was seen so far.
+func (b *Buffer) Stats() Stats { return b.stats }
 
 // New returns an empty buffer.
 func New(o Options) *Buffer {
@@ -190,6 +203,10 @@ func (b *Buffer) verdict(it item, end bool) verdict {
 
 // take classes a row that is not in the future.
 func (b *Buffer) take(it item) {
+	if b.any && it.time < b.greatest {
+		b.stats.Disordered++
+		b.stats.Disorder = max(b.stats.Disorder, time.Duration(b.greatest-it.time)*time.Microsecond)
+	}
 	if b.any && it.time < b.greatest-b.disorder {
 		b.mark(it, event.Late)
 		return

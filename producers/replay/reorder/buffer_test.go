@@ -221,6 +221,20 @@ func TestBufferAgreesWithTheRuleOnTheWholeInput(t *testing.T) {
 	})
 }
 
+func TestTheDisorderIsReported(t *testing.T) {
+	b := New(Options{Disorder: time.Minute, MaxSkew: time.Hour})
+	for _, s := range []int64{10, 30, 5, 31, 30, 31, 200, 12} {
+		r := event.NewRequest(s * 1e6)
+		if err := b.Push(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Finish()
+	if got, want := b.Stats(), (Stats{Disordered: 3, Disorder: 188 * time.Second}); got != want {
+		t.Errorf("got %+v, expected %+v", got, want)
+	}
+}
+
 func TestARowIsCopied(t *testing.T) {
 	b := New(Options{MaxSkew: time.Hour})
 	for i := range 3 {

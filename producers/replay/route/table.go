@@ -62,7 +62,7 @@ type Table struct {
 	lastUser, lastOwner   string
 	lastUserN, lastOwnerN int32
 
-	fresh   []int32 // owners that have got a site since the last Turn
+	fresh   []int32 // owners to report at the next Turn
 	unsure  []int32 // owners seen in this window that have no site yet
 	tallies []int64 // of unsure, by site
 }
@@ -75,6 +75,7 @@ type node struct {
 	version  uint64
 	lat, lon float32 // of the first place seen as a user
 	placed   bool
+	owner    bool // its site is known and it has passed as an owner
 }
 
 // New returns a table of the imported owners.
@@ -133,7 +134,9 @@ func (t *Table) Route(r *event.Request) int32 {
 	o := t.lastOwnerN
 	n := &t.nodes[o]
 	if n.site == None {
-		t.learn(o, n, r)
+		t.learn(r)
+	} else if !n.owner {
+		n.owner, t.fresh = true, append(t.fresh, o)
 	}
 	if t.opts.Mode == Follow {
 		t.serveAt(r, n.site)
@@ -141,12 +144,13 @@ func (t *Table) Route(r *event.Request) int32 {
 	return o
 }
 
-// learn finds a site for an owner that has none, or counts towards one.
-func (t *Table) learn(o int32, n *node, r *event.Request) {
+// learn finds a site for the row's owner, which has none, or counts towards one.
+func (t *Table) learn(r *event.Request) {
+	o := t.lastOwnerN
+	n := &t.nodes[o]
 	if t.opts.Mode == Follow {
-		n.site = t.home(n, r)
-		if n.site != None {
-			t.fresh = append(t.fresh, o)
+		if n.site = t.home(n, r); n.site != None {
+			n.owner, t.fresh = true, append(t.fresh, o)
 		}
 		return
 	}
@@ -222,9 +226,9 @@ func (t *Table) serveAt(r *event.Request, site int32) {
 }
 
 // Turn ends a window: in Recorded, owners get the site that served most of
-// their requests. It returns the owners that have got a site since the last
-// Turn, in the order in which they did; the slice is valid until the next
-// Route.
+// their requests. It returns the owners whose site is known and of which that,
+// or the first request, is new since the last Turn, in the order in which it
+// was; the slice is valid until the next Route.
 func (t *Table) Turn() []int32 {
 	for i, o := range t.unsure {
 		counts := t.tallies[i*len(t.sites) : (i+1)*len(t.sites)]
@@ -234,7 +238,8 @@ func (t *Table) Turn() []int32 {
 				best = s
 			}
 		}
-		t.nodes[o].site, t.nodes[o].tally = int32(best), None
+		n := &t.nodes[o]
+		n.site, n.tally, n.owner = int32(best), None, true
 		t.fresh = append(t.fresh, o)
 	}
 	t.unsure, t.tallies = t.unsure[:0], t.tallies[:0]

@@ -128,9 +128,10 @@ func (l *Ledger) account(o int32) *account {
 }
 
 // Flush ends the window that ends at end (µs): its writes go to the stores, then
-// the marker names it. A window up to the marker is only counted.
+// the marker names it. A window up to the marker is only counted; one without
+// writes and new owners needs no marker.
 func (l *Ledger) Flush(ctx context.Context, end int64) error {
-	again := end <= l.written
+	again := end <= l.written || len(l.touched) == 0
 	var (
 		mu    sync.Mutex
 		moved []found
