@@ -131,9 +131,12 @@ func outputs(t testing.TB, c *bus.Client, group string, partition int, done func
 				panes = append(panes, p)
 				continue
 			}
-			commit, err := window.DecodeCommit(m.Data)
+			commit, err := window.CommitOf(m.Header, m.Data)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if lengths := m.Header[window.HeaderPanes]; len(lengths) > 0 {
+				panes = append(panes, joined(t, lengths[0], m.Data)...)
 			}
 			if commit.Panes != len(panes) {
 				t.Fatalf("commit of %d panes after %d", commit.Panes, len(panes))
@@ -147,6 +150,24 @@ func outputs(t testing.TB, c *bus.Client, group string, partition int, done func
 			t.Fatalf("no such commit after %v; last %+v", bustest.Timeout, out.commit)
 		}
 	}
+}
+
+// joined returns the panes in front of a commit.
+func joined(t testing.TB, lengths string, body []byte) []*window.Table {
+	t.Helper()
+	bodies, _, err := window.Part(lengths, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var panes []*window.Table
+	for _, b := range bodies {
+		p, err := window.DecodeTable(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		panes = append(panes, p)
+	}
+	return panes
 }
 
 func (o *output) apply(c *window.Commit, panes []*window.Table) {

@@ -69,7 +69,7 @@ func (w *worker) launch(ctx context.Context) {
 	go func() {
 		l := landed{covered: commit.Covered}
 		var msgs []bus.Msg
-		if msgs, l.err = encode(tables, commit); l.err == nil {
+		if msgs, l.err = encode(tables, commit, w.opts.whole); l.err == nil {
 			for _, m := range msgs {
 				l.bytes += len(m.Data)
 			}
@@ -81,28 +81,42 @@ func (w *worker) launch(ctx context.Context) {
 	}()
 }
 
-// encode returns the messages of a flush: the panes, then the commit.
-func encode(tables []*window.Table, c *window.Commit) ([]bus.Msg, error) {
-	to := subjectOf(c.Group, c.Partition)
-	header := func(schema string) map[string][]string {
-		return map[string][]string{event.HeaderSchema: {schema}, window.HeaderFlush: {c.Flush}}
-	}
-	var msgs []bus.Msg
+// encode returns the messages of a flush: the panes, then the commit. What has at
+// most that many bytes is one message, panes in front of the commit: an atomic batch costs the
+// server a folder of its own, some 10 ms.
+func encode(tables []*window.Table, c *window.Commit, most int) ([]bus.Msg, error) {
+	var panes [][]byte
+	bytes := 0
 	for _, t := range tables {
 		for _, part := range t.Split(PaneBytes) {
 			body, err := part.Encode(nil)
 			if err != nil {
 				return nil, fmt.Errorf("pane of %s: %w", t.Rollup.Name, err)
 			}
-			msgs = append(msgs, bus.Msg{Subject: to, Header: header(window.PanesSchema), Data: body})
+			panes = append(panes, body)
+			bytes += len(body)
 		}
 	}
-	c.Panes = len(msgs)
+	c.Panes = len(panes)
 	body, err := c.Encode()
 	if err != nil {
 		return nil, err
 	}
-	return append(msgs, bus.Msg{Subject: to, Header: header(window.CommitSchema), Data: body}), nil
+	to := subjectOf(c.Group, c.Partition)
+	header := func(schema string) map[string][]string {
+		return map[string][]string{event.HeaderSchema: {schema}, window.HeaderFlush: {c.Flush}}
+	}
+	commit := bus.Msg{Subject: to, Header: header(window.CommitSchema), Data: body}
+	if len(panes) > 0 && bytes+len(body) <= most {
+		whole, lengths := window.Join(panes, body)
+		commit.Data, commit.Header[window.HeaderPanes] = whole, []string{lengths}
+		return []bus.Msg{commit}, nil
+	}
+	var msgs []bus.Msg
+	for _, p := range panes {
+		msgs = append(msgs, bus.Msg{Subject: to, Header: header(window.PanesSchema), Data: p})
+	}
+	return append(msgs, commit), nil
 }
 
 // deliver stores a flush and returns the sequence of its commit. An answer that

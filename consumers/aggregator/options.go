@@ -71,6 +71,10 @@ type Options struct {
 	Publish func(ctx context.Context, msgs []bus.Msg, expect uint64) (uint64, error)
 	// Purpose is the bus's: a replay flushes before its events fill the stream.
 	Purpose bus.Purpose
+
+	// whole is the size up to which a flush is one message. Defaults to
+	// PaneBytes; tests have batches of small flushes.
+	whole int
 }
 
 func (o *Options) complete() error {
@@ -111,6 +115,7 @@ func (o *Options) complete() error {
 	}
 	o.FlushEvery = cmp.Or(o.FlushEvery, every)
 	o.FlushBytes = cmp.Or(o.FlushBytes, DefaultFlushBytes)
+	o.whole = cmp.Or(o.whole, PaneBytes)
 	o.FenceWait = cmp.Or(o.FenceWait, DefaultFenceWait)
 	return nil
 }

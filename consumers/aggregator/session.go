@@ -85,7 +85,7 @@ func (w *worker) claim(ctx context.Context) error {
 	cfg := ledger.ConfigOf(w.opts.Group, w.partition, w.opts.IdleTimeout.Microseconds())
 	w.book, w.last = ledger.New(cfg), m.Seq
 	if m.Seq > 0 {
-		c, err := window.DecodeCommit(m.Data)
+		c, err := window.CommitOf(m.Header, m.Data)
 		if err != nil {
 			return fmt.Errorf("%s sequence %d: %w: %w", m.Subject, m.Seq, ErrCommit, err)
 		}

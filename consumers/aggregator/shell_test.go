@@ -188,7 +188,7 @@ func TestStopsAnywhereChangeNothing(t *testing.T) {
 			publish(t, c, msgs...)
 			lives := 0
 			for done := false; !done; lives++ {
-				done = life(t, c, group, 1+rng.IntN(3), rng.IntN(2) == 0 && lives < 60, lives >= 60)
+				done = life(t, c, group, 1+rng.IntN(3), rng.IntN(2) == 0, lives >= 60, []int{PaneBytes, 1}[rng.IntN(8)/7])
 			}
 			if lives < 50 {
 				t.Fatalf("only %d lives", lives)
@@ -203,15 +203,16 @@ func TestStopsAnywhereChangeNothing(t *testing.T) {
 }
 
 // life runs an aggregator until its nth flush, which is stored or not as told
-// and not answered; or, the last one, to the end of the stream.
-func life(t *testing.T, c *bus.Client, group string, nth int, stored, last bool) (done bool) {
+// and not answered; or, the last one, to the end of the stream. Flushes of up to
+// whole bytes are one message, others a batch.
+func life(t *testing.T, c *bus.Client, group string, nth int, stored, last bool, whole int) (done bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	seen := newCounts()
 	end := make(chan struct{})
 	n := 0
 	a, err := New(Options{
-		Client: c, Group: group, Advice: Always{}, FlushBytes: 1, FlushEvery: time.Hour, Metrics: seen, Owner: "one",
+		Client: c, Group: group, Advice: Always{}, FlushBytes: 1, FlushEvery: time.Hour, Metrics: seen, Owner: "one", whole: whole,
 		Publish: func(ctx context.Context, msgs []bus.Msg, expect uint64) (uint64, error) {
 			n++
 			if last || n < nth {

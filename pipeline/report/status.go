@@ -160,7 +160,7 @@ func (s *Status) progress(ctx context.Context, client *bus.Client, group string,
 		if err != nil {
 			return err
 		}
-		c, err := window.DecodeCommit(m.Data)
+		c, err := window.CommitOf(m.Header, m.Data)
 		if err != nil {
 			continue // A flush is under way: its commit comes next.
 		}

@@ -61,7 +61,7 @@ func coveredBy(ctx context.Context, client *bus.Client, clk clock.Clock, subj st
 			return err
 		}
 		if err == nil && len(m.Header[control.HeaderSchema]) > 0 && m.Header[control.HeaderSchema][0] == window.CommitSchema {
-			c, err := window.DecodeCommit(m.Data)
+			c, err := window.CommitOf(m.Header, m.Data)
 			if err != nil {
 				return err
 			}
