@@ -127,7 +127,11 @@ func (c *Column) short(what string) error {
 func countNulls(valid []byte, rows int) int {
 	n := 0
 	full := rows >> 3
-	for _, b := range valid[:full] {
+	b := valid[:full]
+	for ; len(b) >= 8; b = b[8:] {
+		n += bits.OnesCount64(binary.LittleEndian.Uint64(b))
+	}
+	for _, b := range b {
 		n += bits.OnesCount8(b)
 	}
 	if rest := rows & 7; rest > 0 {

@@ -15,5 +15,6 @@
 // some. Arrow's own reader trusts lengths and nesting, which a stranger's bytes
 // may not be trusted with.
 //
-// Failures: all errors of the Reader wrap [ErrCorrupt].
+// Failures: all errors of the Reader wrap [ErrCorrupt] or, where a column alone is
+// at fault, [ErrColumn].
 package columnar

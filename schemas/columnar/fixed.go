@@ -23,6 +23,12 @@ func bytesOf[T Value](s []T) []byte {
 // returns dst, grown if need be. The column's type must be that of T.
 func Read[T Value](dst []T, c *Column, absent T) []T {
 	dst = slices.Grow(dst[:0], c.Len)[:c.Len]
+	if c.Valid != nil && c.Nulls == c.Len {
+		for i := range dst {
+			dst[i] = absent
+		}
+		return dst
+	}
 	copy(bytesOf(dst), c.Data)
 	if c.Valid == nil {
 		return dst

@@ -1,10 +1,12 @@
 package columnar
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // ReadTexts appends the texts of a column to dst, absent ones as "". All texts
@@ -40,24 +42,28 @@ func ReadTexts(dst []string, c *Column, most int) ([]string, error) {
 	return dst, nil
 }
 
+// ascii reports whether no byte of s is above 127; eight are looked at at once.
 func ascii(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
+	b := unsafe.Slice(unsafe.StringData(s), len(s))
+	var high uint64
+	for len(b) >= 8 {
+		high |= binary.LittleEndian.Uint64(b)
+		b = b[8:]
 	}
-	return true
+	for _, c := range b {
+		high |= uint64(c)
+	}
+	return high&0x8080808080808080 == 0
 }
 
 // ReadCodes copies the codes of a dictionary column into dst, −1 where absent,
 // and checks that each is below values.
 func ReadCodes(dst []int32, c *Column, values int) ([]int32, error) {
 	dst = Read(dst, c, -1)
-	var most uint32
-	for _, v := range dst {
-		// −1 becomes 0 and any other negative code the greatest.
-		most = max(most, uint32(v+1))
+	if c.Valid != nil && c.Nulls == c.Len {
+		return dst, nil
 	}
+	most := MostCode(dst)
 	if most > uint32(values) {
 		return dst, fmt.Errorf("column %s: code %d, expected one below %d: %w", c.Name, int32(most-1), values, ErrColumn)
 	}
@@ -65,6 +71,21 @@ func ReadCodes(dst []int32, c *Column, values int) ([]int32, error) {
 		return dst, fmt.Errorf("column %s: code -1 in a row that is not absent: %w", c.Name, ErrColumn)
 	}
 	return dst, nil
+}
+
+// MostCode returns 1 + the greatest code; −1, which is absent, counts as 0, and
+// any other negative code is greater than all. Four chains of comparisons run
+// side by side, since one is bound by its latency.
+func MostCode(codes []int32) uint32 {
+	var a, b, c, d uint32
+	for ; len(codes) >= 4; codes = codes[4:] {
+		a, b = max(a, uint32(codes[0]+1)), max(b, uint32(codes[1]+1))
+		c, d = max(c, uint32(codes[2]+1)), max(d, uint32(codes[3]+1))
+	}
+	for _, v := range codes {
+		a = max(a, uint32(v+1))
+	}
+	return max(a, b, c, d)
 }
 
 // TextMemory is the reusable memory of a column of texts.

@@ -55,7 +55,7 @@ var endOfStream = []byte{255, 255, 255, 255, 0, 0, 0, 0}
 
 // describe makes the schema message if it isn't the last one.
 func (w *Writer) describe(columns []Column, metadata map[string]string) error {
-	same := len(columns) == len(w.fields) && maps.Equal(metadata, w.metadata)
+	same := w.schema != nil && len(columns) == len(w.fields) && maps.Equal(metadata, w.metadata)
 	for i := 0; same && i < len(columns); i++ {
 		same = columns[i].Field == w.fields[i]
 	}

@@ -1,0 +1,297 @@
+package corpus_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"penstock/schemas/control"
+	"penstock/schemas/corpus"
+	"penstock/schemas/event"
+	schemas "penstock/schemas/jsonschema"
+	"penstock/schemas/window"
+)
+
+// decode reads a message with the decoder of its kind. It reports false for
+// kinds that only a schema describes.
+func decode(f corpus.File) (message any, err error, has bool) {
+	encoding := ""
+	if f.S2 {
+		encoding = event.EncodingS2
+	}
+	fields := func() event.Fields {
+		var h event.Fields
+		if err := json.Unmarshal(f.Data, &h); err != nil {
+			panic(err)
+		}
+		return h
+	}
+	switch f.Kind {
+	case "decision":
+		message, err = control.DecodeDecision(f.Data)
+	case "command":
+		message, err = control.DecodeCommand(f.Data)
+	case "outcome":
+		message, err = control.DecodeOutcome(f.Data)
+	case "location":
+		message, err = control.DecodeLocation(f.Data)
+	case "operator":
+		message, err = control.DecodeSwitch(f.Name, f.Data)
+	case "commit":
+		message, err = window.DecodeCommit(f.Data)
+	case "pane":
+		message, err = window.DecodeTable(f.Data)
+	case "header":
+		message, err = event.ParseHeader(fields())
+	case "mark":
+		message, err = event.ParseMark(fields(), 8)
+	case "batch":
+		into := new(event.Requests)
+		message, err = into, new(event.Decoder).Decode(f.Data, encoding, into)
+	case "gauges":
+		into := new(event.Gauges)
+		message, err = into, new(event.GaugeDecoder).Decode(f.Data, encoding, into)
+	default:
+		return nil, nil, false
+	}
+	return message, err, true
+}
+
+// validate checks a message against its schema. It reports false for kinds
+// without one.
+func validate(t *testing.T, compiled map[string]*jsonschema.Schema, f corpus.File) (err error, has bool) {
+	t.Helper()
+	s := compiled[f.Kind]
+	if s == nil {
+		return nil, false
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(f.Data))
+	if err != nil {
+		return err, true
+	}
+	return s.Validate(v), true
+}
+
+func compileAll(t *testing.T) map[string]*jsonschema.Schema {
+	t.Helper()
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	out := map[string]*jsonschema.Schema{}
+	for _, name := range schemas.Names() {
+		b, err := schemas.Get(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := c.AddResource(schemas.ID(name), v); err != nil {
+			t.Fatal(err)
+		}
+		if out[name], err = c.Compile(schemas.ID(name)); err != nil {
+			t.Fatal(err)
+		}
+		if out[name].DraftVersion != 2020 {
+			t.Errorf("%s is of draft %d", name, out[name].DraftVersion)
+		}
+	}
+	return out
+}
+
+func TestGoodOldAndNewerMessagesAreRead(t *testing.T) {
+	compiled := compileAll(t)
+	kinds := map[string]int{}
+	for _, folder := range []string{corpus.Good, corpus.Old, corpus.Newer} {
+		for _, f := range corpus.Files(folder) {
+			kinds[f.Kind]++
+			schemaErr, hasSchema := validate(t, compiled, f)
+			_, decodeErr, hasDecoder := decode(f)
+			// What was required later cannot be required of what was written before.
+			if schemaErr != nil && folder != corpus.Old {
+				t.Errorf("%s: schema: %v", f.Path(), schemaErr)
+			}
+			if decodeErr != nil {
+				t.Errorf("%s: decoder: %v", f.Path(), decodeErr)
+			}
+			if !hasSchema && !hasDecoder {
+				t.Errorf("%s: nothing reads a %s", f.Path(), f.Kind)
+			}
+		}
+	}
+	for _, k := range append(schemas.Names(), "header", "mark", "batch", "gauges", "pane") {
+		if kinds[k] < 1 {
+			t.Errorf("no message of kind %s", k)
+		}
+	}
+}
+
+// faults says of each bad message what the schema and the decoder find; "" is
+// that they let it pass or that there is none.
+var faults = map[string]struct{ schema, decoder string }{
+	"batch-half":                      {"", "metadata of"},
+	"batch-without-time":              {"", "column time: missing, expected timestamp[us, UTC]"},
+	"command-long-owner":              {"/placement/moves/0/owner: maxLength: got 1,025, want 1,024", "field placement.moves[0]"},
+	"command-long-owner-in-bytes":     {"", "expected owner of at most 1024 bytes"},
+	"command-move-to-itself":          {"", "expected owner of at most 1024 bytes, from, another to"},
+	"command-move-version-0":          {"/placement/moves/0/version: minimum: got 0, want 1", "a version of at least 1"},
+	"command-move-version-negative":   {"/placement/moves/0/version: minimum: got -7, want 1", "cannot unmarshal number -7 into Go struct field"},
+	"command-payload-of-another-kind": {"'not' failed", "field placement: got \"moves\", expected nothing, in a command of kind coding"},
+	"command-supersedes-itself":       {"", "field supersedes: got \"5\", expected an epoch below this one's"},
+	"command-ttl-days":                {"/ttl: '1d' does not match pattern", "field ttl: got \"1d\", expected a duration such as 10m"},
+	"command-ttl-number":              {"/ttl: got number, want string", "cannot unmarshal number into Go struct field Command.ttl of type string"},
+	"command-without-payload":         {"missing property 'placement'", "field placement: got \"\", expected moves"},
+	"commit-interval-backwards":       {"", "field incomplete[0]: got \"1431939800000000 to 1431939700000000\", expected an interval that does not end before it begins"},
+	"commit-nameless-run":             {"/runs/0/run: minLength: got 0, want 1", "field runs[0].run: got \"\", expected the id of a run"},
+	"commit-negative-partition":       {"/partition: minimum: got -3, want 0", "field partition: got \"-3\", expected 0 or more"},
+	"commit-unknown-group":            {"/group: value must be one of 'owners', 'fast'", "field group: got \"slow\", expected owners or fast"},
+	"commit-version-2":                {"/version: value must be 1", "field version: got \"2\", expected 1"},
+	"commit-watermark-absurd":         {"", "field watermark: got \"9223372036854775807\", expected a time between 1900 and 2200 in µs, or none"},
+	"commit-without-flush":            {"missing property 'flush'", "field flush: got \"\", expected the id of a flush"},
+	"decision-epoch-0":                {"/commands/0/epoch: minimum: got 0, want 1", "field commands[0]"},
+	"decision-half":                   {"in string literal", "in string literal"},
+	"decision-local-time":             {"/window/start: '2015-05-17 10:00:00' is not valid date-time", "cannot parse"},
+	"decision-reason-without-code":    {"/reasons/1: missing property 'code'", "field reasons[1]"},
+	"decision-reasons-null":           {"/reasons: got null, want array", ""},
+	"decision-state-no-digest":        {"/state: 'md5:", ""},
+	"decision-unknown-kind":           {"/kind: value must be one of 'placement', 'split', 'servers', 'coding'", "field kind: got \"routing\", expected placement, split, servers or coding"},
+	"decision-version-2":              {"/version: value must be 1", "field version: got \"2\", expected 1"},
+	"decision-window-backwards":       {"", "field window: got \"2015-05-17T12:00:00Z to 2015-05-17T11:00:00Z\", expected a start before its end"},
+	"gauge-negative-queue":            {"/queued", ""},
+	"gauge-without-site":              {"missing property 'site'", ""},
+	"header-dropped-backwards":        {"", "header Penstock-Dropped: got \"12-11;300;1431939600000000;1431939700000000\", expected first-last;rows;from;to"},
+	"header-gzip":                     {"", "header Penstock-Encoding: got \"gzip\", expected none or s2"},
+	"header-request-2":                {"", "header Penstock-Schema: got \"request/2\", expected request/1 or gauge/1"},
+	"header-seq-0":                    {"", "header Penstock-Seq: got \"0\", expected a whole number of at least 1"},
+	"header-too-many-rows":            {"", "header Penstock-Rows: got \"8193\", expected a whole number from 0 to 8192"},
+	"header-watermark-in-words":       {"", "header Penstock-Watermark: got \"now\""},
+	"header-without-run":              {"", "header Penstock-Run: got \"\", expected 1 to 128 characters"},
+	"location-unknown-state":          {"/state: value must be one of 'live', 'moving', 'retired'", "field state: got \"gone\", expected live, moving or retired"},
+	"location-version-text":           {"/version: got string, want integer", "cannot unmarshal string into Go struct field Location.version of type uint64"},
+	"location-without-site":           {"missing property 'site'", "field site: got \"\", expected 1 to 1024 bytes"},
+	"mark-dropped-of-no-partition":    {"", "header Penstock-Dropped: got \"8:1-1;1;0;0\", expected a partition below 8"},
+	"mark-too-few-partitions":         {"", "header Penstock-Upto: got \"17,4,0,9,12,3\", expected 8 sequences"},
+	"mark-unknown-kind":               {"", "header Penstock-Mark: got \"start\", expected heartbeat, barrier or end"},
+	"operator-freeze.placement":       {"/on: got string, want boolean", "cannot unmarshal string into Go struct field Switch.on of type bool"},
+	"operator-freeze.plaecment":       {"", "field key: got \"freeze.plaecment\", expected one of a kind: placement, split, servers or coding"},
+	"operator-mode.placement":         {"/mode: value must be one of 'observe', 'advise', 'act'", "field mode.placement.mode: got \"on\", expected observe, advise or act"},
+	"operator-rollback.placement":     {"", "field rollback.placement.after: got \"\", expected a time"},
+	"outcome-negative-bytes":          {"/bytes: minimum: got -1, want 0", "field bytes: got \"-1\", expected 0 or more"},
+	"outcome-table-without-epoch":     {"missing property 'epoch'", "field epoch: got \"0\", expected the epoch of the table, at least 1"},
+	"outcome-unknown-status":          {"/status: value must be one of", "field status: got \"ok\", expected done, failed, refused, expired, advised or already-applied"},
+	"outcome-without-owner":           {"missing property 'owner'", "field owner: got \"\", expected 1 to 1024 bytes"},
+	"request-negative-bytes":          {"/bytes", ""},
+	"request-north-of-the-pole":       {"/lat", ""},
+	"request-short-trace":             {"/trace", ""},
+	"request-status-text":             {"/status", ""},
+	"request-time-in-words":           {"/time", ""},
+	"request-unknown-op":              {"/op: value must be one of 'read', 'write'", ""},
+	"request-without-op":              {"missing property 'op'", ""},
+}
+
+func TestBadMessagesAreRefused(t *testing.T) {
+	compiled := compileAll(t)
+	seen := map[string]bool{}
+	for _, f := range corpus.Files(corpus.Bad) {
+		name := f.Kind + "-" + f.Name
+		seen[name] = true
+		expected, ok := faults[name]
+		if !ok || expected.schema == "" && expected.decoder == "" {
+			t.Errorf("%s: nothing is expected of it", f.Path())
+			continue
+		}
+		check := func(who string, err error, expected string) {
+			t.Helper()
+			text := strings.NewReplacer("at '", "", "': ", ": ").Replace(fmt.Sprint(err))
+			if (err != nil) != (expected != "") || err != nil && !strings.Contains(text, expected) {
+				t.Errorf("%s: %s: got %v\nexpected %s", f.Path(), who, err, expected)
+			}
+		}
+		err, _ := validate(t, compiled, f)
+		check("schema", err, expected.schema)
+		_, err, _ = decode(f)
+		check("decoder", err, expected.decoder)
+	}
+	for name := range faults {
+		if !seen[name] {
+			t.Errorf("%s is not in the corpus", name)
+		}
+	}
+}
+
+// What was written before a field or column was added reads as absent, and what
+// a later version adds is ignored.
+func TestOlderAndNewerVersionsReadAsThisOne(t *testing.T) {
+	read := func(folder, kind, name string) any {
+		for _, f := range corpus.Files(folder) {
+			if f.Kind == kind && f.Name == name {
+				m, err, _ := decode(f)
+				if err != nil {
+					t.Fatalf("%s: %v", f.Path(), err)
+				}
+				return m
+			}
+		}
+		t.Fatalf("no %s/%s-%s", folder, kind, name)
+		return nil
+	}
+	print := func(v any) string {
+		switch m := v.(type) {
+		case *event.Requests:
+			var b strings.Builder
+			for i := range m.Len() {
+				fmt.Fprintf(&b, "%+v\n", m.Row(i))
+			}
+			return b.String()
+		case *window.Table:
+			return fmt.Sprint(m.Rollup.Name, m.Start, m.Ints, m.Hists, m.Keys[0].Codes, m.Keys[0].Values, m.Keys[1].Codes, m.Keys[1].Values)
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	same := func(a, b any) {
+		t.Helper()
+		if print(a) != print(b) {
+			t.Errorf("got\n%s\nexpected\n%s", print(a), print(b))
+		}
+	}
+	whole := read(corpus.Good, "batch", "plain").(*event.Requests)
+	same(read(corpus.Good, "batch", "compressed"), whole)
+	same(read(corpus.Newer, "batch", "added-columns"), whole)
+	same(read(corpus.Newer, "pane", "added-value"), read(corpus.Good, "pane", "traffic"))
+	same(read(corpus.Newer, "command", "added-payload"), read(corpus.Good, "command", "moves"))
+	same(read(corpus.Newer, "decision", "added-field"), read(corpus.Good, "decision", "overhead"))
+	same(read(corpus.Newer, "outcome", "added-field"), read(corpus.Good, "outcome", "move"))
+	same(read(corpus.Newer, "location", "added-field"), read(corpus.Good, "location", "live"))
+	same(read(corpus.Newer, "operator", "mode.placement"), read(corpus.Good, "operator", "mode.placement"))
+	same(read(corpus.Newer, "commit", "added-field"), read(corpus.Good, "commit", "whole"))
+	same(read(corpus.Newer, "header", "added-header"), read(corpus.Good, "header", "batch"))
+
+	old := read(corpus.Old, "batch", "before-chunks").(*event.Requests)
+	if old.Len() != whole.Len() {
+		t.Fatalf("%d rows, expected %d", old.Len(), whole.Len())
+	}
+	for i := range old.Len() {
+		q := whole.Row(i)
+		q.Overdue, q.Outcome, q.N, q.K = event.NullInt, "", 0, 0
+		if got, expected := fmt.Sprintf("%+v", old.Row(i)), fmt.Sprintf("%+v", q); got != expected {
+			t.Errorf("row %d: got\n%s\nexpected\n%s", i, got, expected)
+		}
+	}
+	if l := read(corpus.Old, "location", "before-pinned").(*control.Location); l.Pinned || l.Version != 7 {
+		t.Errorf("got %+v", l)
+	}
+	if c := read(corpus.Old, "commit", "before-reach").(*window.Commit); c.Reach != 0 || c.Flush != "f" {
+		t.Errorf("got %+v", c)
+	}
+	if d := read(corpus.Old, "decision", "before-case").(*control.Decision); d.Case != "" || len(d.Reasons) != 2 {
+		t.Errorf("got %+v", d)
+	}
+}
