@@ -35,14 +35,34 @@ func (a *Assembler) Message(subj string, seq uint64, header map[string][]string,
 		}
 		return nil, a.Pane(part, seq, first(header, window.HeaderFlush), t)
 	case window.CommitSchema:
-		c, err := window.DecodeCommit(body)
-		if err != nil {
-			return nil, fmt.Errorf("%s at sequence %d: %w", subj, seq, err)
-		}
-		return a.Commit(part, seq, c)
+		return a.commitMessage(part, seq, header, body)
 	default:
 		return nil, fmt.Errorf("%s at sequence %d: schema %.40q, expected %s or %s: %w", subj, seq, schema, window.PanesSchema, window.CommitSchema, ErrForeign)
 	}
+}
+
+// commitMessage takes in a commit, and its panes if the flush is one message.
+func (a *Assembler) commitMessage(part int, seq uint64, header map[string][]string, body []byte) (*Flush, error) {
+	panes, body, err := window.Part(first(header, window.HeaderPanes), body)
+	if err != nil {
+		return nil, fmt.Errorf("commit of partition %d at sequence %d: %w", part, seq, err)
+	}
+	c, err := window.DecodeCommit(body)
+	if err != nil {
+		return nil, fmt.Errorf("commit of partition %d at sequence %d: %w", part, seq, err)
+	}
+	tables := make([]*window.Table, len(panes))
+	for i, p := range panes {
+		if tables[i], err = window.DecodeTable(p); err != nil {
+			return nil, fmt.Errorf("pane %d in the commit of partition %d at sequence %d: %w", i, part, seq, err)
+		}
+	}
+	for _, t := range tables {
+		if err := a.Pane(part, seq, c.Flush, t); err != nil {
+			return nil, err
+		}
+	}
+	return a.Commit(part, seq, c)
 }
 
 func first(header map[string][]string, name string) string {

@@ -1,6 +1,7 @@
 package panes
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
@@ -106,6 +107,9 @@ func (a *Assembler) Restore(r io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrSnapshot, err)
 		}
+		if t.Rollup.Group != a.opts.Group || t.Rollup == window.Late || start != window.Start(start, a.opts.Width) {
+			return fmt.Errorf("table of %s in a window that starts at %d: %w", t.Rollup.Name, start, ErrSnapshot)
+		}
 		o := fresh.window(start)
 		o.panes[t.Rollup.Name] = append(o.panes[t.Rollup.Name], t)
 	}
@@ -134,9 +138,10 @@ func readSection(r io.Reader) ([]byte, error) {
 	if size > maxSection {
 		return nil, fmt.Errorf("section of %d bytes: %w", size, ErrSnapshot)
 	}
-	b := make([]byte, size)
-	if _, err := io.ReadFull(r, b); err != nil {
+	// The buffer grows with what is there, not with what the length promises.
+	var b bytes.Buffer
+	if _, err := io.CopyN(&b, r, int64(size)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
-	return b, nil
+	return b.Bytes(), nil
 }
