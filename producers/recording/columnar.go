@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,12 +25,15 @@ type records interface {
 	Read() (arrow.Record, error)
 }
 
-// columnar reads a columnar file. A goroutine decodes one batch ahead.
-type columnar struct {
+// columnarSource reads a columnar file. A goroutine decodes one batch ahead.
+type columnarSource struct {
 	in      *input
 	content io.Closer // what seekable made, nil if it is the input itself
 	records records
-	columns []column // of each column of a record
+	record  arrow.Record // being taken in pieces, by the goroutine
+	from    int64        // row of record that comes next
+	atEnd   func()       // says what there is to say at the end
+	columns []column     // of each column of a record
 	strings *interner
 
 	full, free chan *batch
@@ -48,11 +52,11 @@ type columnar struct {
 // batchRows is how many rows are decoded at a time.
 const batchRows = 16 << 10
 
-func newColumnar(in *input, format Format, t *interner, note func(string)) (*columnar, error) {
+func newColumnar(in *input, format Format, t *interner, note func(string)) (*columnarSource, error) {
 	// The goroutine has its own table: another file's may be at work.
-	c := &columnar{
+	c := &columnarSource{
 		in: in, strings: newInterner(),
-		full: make(chan *batch), free: make(chan *batch, 2), stop: make(chan struct{}),
+		atEnd: func() {}, full: make(chan *batch), free: make(chan *batch, 2), stop: make(chan struct{}),
 	}
 	if err := c.open(format, note); err != nil {
 		return nil, errors.Join(err, c.close())
@@ -60,13 +64,13 @@ func newColumnar(in *input, format Format, t *interner, note func(string)) (*col
 	return c, nil
 }
 
-func (c *columnar) open(format Format, note func(string)) (err error) {
+func (c *columnarSource) open(format Format, note func(string)) (err error) {
 	defer recovered(&err)
 	var names []string
 	if format == Parquet {
 		names, err = c.openParquet()
 	} else {
-		names, err = c.openArrow()
+		names, err = c.openArrow(note)
 	}
 	if err != nil {
 		return damaged(c.in.name, 0, err)
@@ -97,7 +101,7 @@ func recovered(err *error) {
 }
 
 // openParquet opens the file for the columns that we know.
-func (c *columnar) openParquet() ([]string, error) {
+func (c *columnarSource) openParquet() ([]string, error) {
 	content, err := c.seekable()
 	if err != nil {
 		return nil, err
@@ -133,7 +137,7 @@ func (c *columnar) openParquet() ([]string, error) {
 }
 
 // seekable gives the file's plain content, and sees to it that a copy is closed.
-func (c *columnar) seekable() (*os.File, error) {
+func (c *columnarSource) seekable() (*os.File, error) {
 	f, err := c.in.seekable()
 	if err == nil && !c.in.plain {
 		c.content = f
@@ -142,35 +146,31 @@ func (c *columnar) seekable() (*os.File, error) {
 }
 
 // openArrow opens an IPC file or stream.
-func (c *columnar) openArrow() ([]string, error) {
-	var schema *arrow.Schema
-	head, err := c.in.in.Peek(len(arrowMagic))
-	if err == nil && string(head) == string(arrowMagic) {
-		content, err := c.seekable()
-		if err != nil {
-			return nil, err
+func (c *columnarSource) openArrow(note func(string)) ([]string, error) {
+	head, _ := c.in.in.Peek(len(arrowMagic)) // short if the file is
+	stream, err := newIPCStream(c.in.in, bytes.Equal(head, arrowMagic))
+	if err != nil {
+		return nil, err
+	}
+	r, err := ipc.NewReader(stream)
+	if err != nil {
+		return nil, err
+	}
+	c.records = r
+	c.atEnd = func() {
+		if !stream.ended {
+			note("the stream has no mark of its end; it may have been cut between two batches")
 		}
-		r, err := ipc.NewFileReader(content)
-		if err != nil {
-			return nil, err
-		}
-		schema, c.records = r.Schema(), r
-	} else {
-		r, err := ipc.NewReader(c.in.in)
-		if err != nil {
-			return nil, err
-		}
-		schema, c.records = r.Schema(), r
 	}
 	var names []string
-	for _, f := range schema.Fields() {
+	for _, f := range r.Schema().Fields() {
 		names = append(names, f.Name)
 	}
 	return names, nil
 }
 
 // decode fills batches until the file ends or the reader is closed.
-func (c *columnar) decode() {
+func (c *columnarSource) decode() {
 	defer close(c.done)
 	defer close(c.full)
 	row := int64(1)
@@ -193,14 +193,23 @@ func (c *columnar) decode() {
 	}
 }
 
-// fill decodes the next record into b.
-func (c *columnar) fill(b *batch, first int64) (err error) {
+// fill decodes the next rows into b. Records of others may be long: of each, a
+// piece is taken at a time.
+func (c *columnarSource) fill(b *batch, first int64) (err error) {
 	defer recovered(&err)
-	rec, err := c.records.Read()
-	if err != nil {
-		return err
+	if c.record == nil {
+		if c.record, err = c.records.Read(); err != nil {
+			return err
+		}
+		c.from = 0
 	}
-	b.reset(int(rec.NumRows()), first)
+	rows := min(c.record.NumRows()-c.from, batchRows)
+	rec := c.record.NewSlice(c.from, c.from+rows)
+	defer rec.Release()
+	if c.from += rows; c.from == c.record.NumRows() {
+		c.record = nil
+	}
+	b.reset(int(rows), first)
 	for i, f := range rec.Schema().Fields() {
 		col, ok := columnByName[f.Name]
 		if !ok || b.had[col] {
@@ -214,7 +223,7 @@ func (c *columnar) fill(b *batch, first int64) (err error) {
 	return nil
 }
 
-func (c *columnar) next(r *event.Request) error {
+func (c *columnarSource) next(r *event.Request) error {
 	for c.now == nil || c.cursor == c.now.rows {
 		if err := c.turn(); err != nil {
 			return err
@@ -239,7 +248,7 @@ func (c *columnar) next(r *event.Request) error {
 }
 
 // turn takes the next batch.
-func (c *columnar) turn() error {
+func (c *columnarSource) turn() error {
 	if c.done == nil {
 		c.done = make(chan struct{})
 		c.free <- new(batch)
@@ -252,17 +261,21 @@ func (c *columnar) turn() error {
 	}
 	b, ok := <-c.full
 	if !ok {
+		if errors.Is(c.err, io.EOF) {
+			c.atEnd()
+			c.atEnd = func() {}
+		}
 		return c.err
 	}
 	c.now, c.cursor, c.fault = b, 0, 0
 	return nil
 }
 
-func (c *columnar) line() int64  { return c.at }
-func (c *columnar) blank() int64 { return 0 }
-func (c *columnar) raw() []byte  { return nil }
+func (c *columnarSource) line() int64  { return c.at }
+func (c *columnarSource) blank() int64 { return 0 }
+func (c *columnarSource) raw() []byte  { return nil }
 
-func (c *columnar) close() error {
+func (c *columnarSource) close() error {
 	var err error
 	c.once.Do(func() {
 		close(c.stop)

@@ -115,7 +115,7 @@ func (s *csvSource) read() error {
 	}
 	end := len(s.record)
 	var q quotes
-	q.scan(s.record)
+	q.scan(s.record, 0)
 	var more []heldLine
 	for q.state == inQuotes {
 		text, line, long, err := s.nextLine(true)
@@ -125,13 +125,14 @@ func (s *csvSource) read() error {
 		if err != nil || long || len(s.record)+1+len(text) > maxLine {
 			// A file's own error comes again when it is read further.
 			s.hold(more)
+			opened := min(q.opened, end)
 			s.record = s.record[:end]
-			return s.fault(q.opened+1, "record", string(clip(s.record[q.opened:], maxGot)),
+			return s.fault(opened+1, "record", string(clip(s.record[opened:], maxGot)),
 				fmt.Sprintf("a closing quote within %d bytes", maxLine))
 		}
 		more = append(more, heldLine{bytes.Clone(text), line, false})
 		s.record = append(append(s.record, '\n'), text...)
-		q.scan(s.record[len(s.record)-len(text):])
+		q.scan(s.record, len(s.record)-len(text))
 	}
 	if q.state == badQuote {
 		s.hold(more)
@@ -168,7 +169,7 @@ func (s *csvSource) hold(lines []heldLine) {
 // quotes follows the double quotes of a record over its lines.
 type quotes struct {
 	state  quoteState
-	opened int // where in the first line the last quoted field begins
+	opened int // where in the record the last quoted field begins
 }
 
 type quoteState uint8
@@ -181,17 +182,18 @@ const (
 	badQuote
 )
 
-func (q *quotes) scan(line []byte) {
+// scan goes on with the line of the record that begins at from.
+func (q *quotes) scan(record []byte, from int) {
 	// Most lines have no quotes at all.
-	if q.state == fieldStart && bytes.IndexByte(line, '"') < 0 {
+	if q.state == fieldStart && bytes.IndexByte(record[from:], '"') < 0 {
 		return
 	}
-	for i, c := range line {
+	for i, c := range record[from:] {
 		switch q.state {
 		case fieldStart:
 			switch c {
 			case '"':
-				q.state, q.opened = inQuotes, min(i, len(line))
+				q.state, q.opened = inQuotes, from+i
 			case ',':
 			default:
 				q.state = inBare
