@@ -1,0 +1,60 @@
+package publisher
+
+import (
+	"time"
+
+	"penstock/infra/bus"
+	"penstock/schemas/event"
+)
+
+// entry is a batch or mark on its way. Its number orders all of them as they
+// were cut.
+type entry struct {
+	number uint64
+
+	// A batch has these; they are 0 for a mark.
+	partition int
+	seq       uint64
+	rows      int
+	from, to  int64 // least and greatest time of its rows, µs
+	raw       *event.Requests
+	header    event.Header
+
+	// A mark has this. Its message is made when it is sent.
+	mark *event.Mark
+
+	msg   bus.Msg // of a batch; Data is nil while the body is on disk only
+	size  int     // of the body
+	place *place  // in the spool, nil if it isn't there
+	// old is the end mark of the earlier run that a spooled batch belongs to.
+	old *event.Mark
+
+	// fence entries are sent when everything before them is done, and nothing
+	// after them is sent until they are.
+	fence bool
+	// loose entries hold nothing up and are not sent again.
+	loose bool
+
+	done       bool
+	inFlight   bool
+	sent       time.Time
+	generation uint64 // of the connection that it was sent on
+	err        error
+	finished   chan struct{} // closed when done, for those who wait; may be nil
+	onDone     func(error)   // called without locks held; may be nil
+}
+
+// readyHeap holds entries that can be sent, the oldest first.
+type readyHeap []*entry
+
+func (h readyHeap) Len() int           { return len(h) }
+func (h readyHeap) Less(i, j int) bool { return h[i].number < h[j].number }
+func (h readyHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *readyHeap) Push(x any)        { *h = append(*h, x.(*entry)) }
+func (h *readyHeap) Pop() any {
+	old := *h
+	e := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return e
+}

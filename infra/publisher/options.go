@@ -1,0 +1,128 @@
+package publisher
+
+import (
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"penstock/infra/bus"
+	"penstock/infra/clock"
+	"penstock/schemas/event"
+)
+
+// Options say whose rows are published and how. Client and Entry are needed.
+type Options struct {
+	// Acked are the sequences per partition that an earlier attempt of this
+	// run has had acknowledged. Such batches are cut and counted only.
+	Acked []uint64
+	// AckTimeout is how long a batch may be without an answer before it is
+	// sent again. Defaults to 10 s.
+	AckTimeout time.Duration
+	// Client is the connection. It stays the caller's.
+	Client *bus.Client
+	// Clock paces a live publisher. Defaults to the system's.
+	Clock clock.Clock
+	// Disorder is how far a live watermark stays behind the clock. Defaults to
+	// 1 s. A replay's comes with Horizon.
+	Disorder time.Duration
+	// Entry is the name of the entry point, the last token of the subject.
+	Entry string
+	// InFlightMax bounds the encoded bytes in memory. Defaults to 32 MB.
+	InFlightMax int64
+	// Logger gets what an operator should see.
+	Logger zerolog.Logger
+	// MaxAge makes the publisher live: what is open is cut that often (100 ms
+	// is the value of DESIGN §3). 0 is a replay.
+	MaxAge time.Duration
+	// MaxBytes is the estimated size at which a batch is cut. Defaults to, and
+	// is at most, event.MaxBytes.
+	MaxBytes int
+	// MaxRows is the number of rows at which a batch is cut. Defaults to, and
+	// is at most, event.MaxRows.
+	MaxRows int
+	// MaxSkew is how far ahead of the clock a live row may be before it is
+	// future. Defaults to 10 min.
+	MaxSkew time.Duration
+	// MaxSpan is the event time that a replay's batch may span; 0 is any. It
+	// makes slow replays flow.
+	MaxSpan time.Duration
+	// Partitions defaults to the bus's, and must not differ from it.
+	Partitions int
+	// Registerer, if set, gets the counters.
+	Registerer prometheus.Registerer
+	// Run names the run. A replay's is a hash of its input; a live one takes a
+	// new ULID, whatever stands here.
+	Run string
+	// SpoolDir is the folder of a live publisher's spool. It is locked.
+	SpoolDir string
+	// SpoolMax bounds the spool in bytes. Defaults to 1 GB.
+	SpoolMax int64
+}
+
+// queueMax is how many cut batches may wait to be encoded.
+const queueMax = 32
+
+// heartbeatEvery is the silence of a partition after which a live run says that
+// it is still there (DESIGN §3).
+const heartbeatEvery = time.Second
+
+func (o *Options) complete() error {
+	if o.Client == nil || o.Entry == "" {
+		return fmt.Errorf("publisher: client and entry are needed: %w", ErrNotReplay)
+	}
+	if o.Clock == nil {
+		o.Clock = clock.System()
+	}
+	setDefault(&o.AckTimeout, 10*time.Second)
+	setDefault(&o.Disorder, time.Second)
+	setDefault(&o.MaxSkew, 10*time.Minute)
+	setDefault(&o.InFlightMax, 32<<20)
+	setDefault(&o.SpoolMax, 1<<30)
+	setDefault(&o.MaxBytes, event.MaxBytes)
+	setDefault(&o.MaxRows, event.MaxRows)
+	setDefault(&o.Partitions, o.Client.Partitions())
+	if o.Partitions != o.Client.Partitions() {
+		return fmt.Errorf("publisher: %d partitions, the bus has %d: %w", o.Partitions, o.Client.Partitions(), ErrNotReplay)
+	}
+	if o.MaxRows < 1 || o.MaxRows > event.MaxRows || o.MaxBytes < 1 || o.MaxBytes > event.MaxBytes {
+		return fmt.Errorf("publisher: batches of %d rows and %d bytes, expected at most %d and %d: %w",
+			o.MaxRows, o.MaxBytes, event.MaxRows, event.MaxBytes, ErrNotReplay)
+	}
+	if o.Acked == nil {
+		o.Acked = make([]uint64, o.Partitions)
+	}
+	if len(o.Acked) != o.Partitions {
+		return fmt.Errorf("publisher: acknowledged sequences of %d partitions, expected %d: %w",
+			len(o.Acked), o.Partitions, ErrNotReplay)
+	}
+	return o.completeKind()
+}
+
+func (o *Options) completeKind() error {
+	if o.MaxAge <= 0 {
+		if o.Run == "" || o.SpoolDir != "" {
+			return fmt.Errorf("publisher: a replay needs the name of its run and has no spool: %w", ErrNotReplay)
+		}
+		return nil
+	}
+	if o.SpoolDir == "" {
+		return fmt.Errorf("publisher: a live publisher needs a folder for its spool: %w", ErrNotReplay)
+	}
+	id, err := ulid.New(ulid.Timestamp(o.Clock.Now()), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("publisher: name the run: %w", err)
+	}
+	o.Run = id.String()
+	return nil
+}
+
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}

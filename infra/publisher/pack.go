@@ -1,0 +1,109 @@
+package publisher
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"penstock/infra/bus"
+	"penstock/schemas/event"
+	"penstock/schemas/subject"
+)
+
+// pack encodes batches in the order in which they were cut until ctx ends. A
+// live one goes on while the bus is away, into the spool; a replay's waits.
+func (p *Publisher) pack(ctx context.Context) {
+	var enc event.Encoder
+	var body []byte
+	for {
+		for e := p.out.nextRaw(); e != nil; e = p.out.nextRaw() {
+			if !p.live && !p.waitForMemory(ctx) {
+				return
+			}
+			var err error
+			if body, err = enc.Encode(body[:0], e.raw); err != nil {
+				p.cannotEncode(e, err)
+				continue
+			}
+			p.giveBatch(e.raw)
+			e.raw = nil
+			p.encoded(e, body)
+		}
+		if p.spool != nil {
+			p.noteDrops()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.out.packWake:
+		}
+	}
+}
+
+// waitForMemory waits until encoded bodies are within their bound.
+func (p *Publisher) waitForMemory(ctx context.Context) bool {
+	for {
+		p.out.mu.Lock()
+		room, full := p.out.room, p.out.held >= p.out.max
+		p.out.mu.Unlock()
+		if !full {
+			return true
+		}
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// encoded puts a body into the spool, if there is one, and in line to be sent.
+func (p *Publisher) encoded(e *entry, body []byte) {
+	if p.live {
+		e.header.Dropped = p.out.takeDrops(e.partition)
+	}
+	e.size = len(body)
+	e.msg = bus.Msg{Subject: subject.Events(e.partition, p.o.Entry), Header: e.header.Fields()}
+	if p.spool == nil {
+		e.msg.Data = bytes.Clone(body)
+		p.out.push(e)
+		return
+	}
+	var err error
+	if e.place, err = p.spool.append(e, body); err != nil {
+		reason := DropSpoolIO
+		if errors.Is(err, errFull) {
+			reason = DropSpool
+		} else {
+			p.o.Logger.Error().Err(err).Msg("spool cannot be written; events are dropped")
+		}
+		p.out.dropNow(e, reason)
+		return
+	}
+	e.msg.Data = bytes.Clone(body)
+	p.out.push(e)
+}
+
+// cannotEncode ends a replay, which must not lose a row; a live run drops the
+// batch. Neither happens with rows that pass Request.Check.
+func (p *Publisher) cannotEncode(e *entry, err error) {
+	if !p.live {
+		p.fail(fmt.Errorf("partition %d, batch %d: %w", e.partition, e.seq, err))
+		return
+	}
+	p.o.Logger.Error().Err(err).Int("partition", e.partition).Uint64("seq", e.seq).Msg("batch cannot be encoded")
+	p.giveBatch(e.raw)
+	e.raw = nil
+	p.out.dropNow(e, DropEncode)
+}
+
+// noteDrops tells the spool what was dropped, so that the next start can
+// announce what this one no longer could.
+func (p *Publisher) noteDrops() {
+	if ds := p.out.unnoted(); len(ds) > 0 {
+		if err := p.spool.note(ds); err != nil {
+			p.o.Logger.Error().Err(err).Msg("spool cannot note what was dropped")
+		}
+	}
+}
