@@ -249,3 +249,6 @@ func notNegative(name string, values []int64) error {
 	}
 	return fmt.Errorf("column %s: row %d: got %d, expected 0 or more: %w", name, i, values[i], columnar.ErrColumn)
 }
+
+// GaugeFields returns the columns of gauge/1 (DESIGN §3.1).
+func GaugeFields() []columnar.Field { return append([]columnar.Field{}, gaugeFields[:]...) }
