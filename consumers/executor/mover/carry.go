@@ -59,7 +59,14 @@ func (m *Mover) carry(ctx context.Context, t *task) (control.Outcome, error) {
 // giveUp undoes what was begun of a move and returns its outcome.
 func (m *Mover) giveUp(ctx context.Context, t *task, v *verdict) (control.Outcome, error) {
 	if m.journal.isOpen(t.key()) {
-		if err := m.abandon(ctx, t); err != nil {
+		err := m.abandon(ctx, t)
+		var se *storeError
+		switch {
+		case errors.As(err, &se):
+			// What is left stays closed to writers. The owner's next move takes
+			// it over.
+			m.o.Logger.Error().Err(err).Str("owner", t.Owner).Uint64("move", t.Version).Msg("an aborted move could not be undone")
+		case err != nil:
 			return control.Outcome{}, fmt.Errorf("give up (%w): %w", v, err)
 		}
 	}
@@ -92,14 +99,20 @@ type result struct {
 	reason string
 }
 
+func newAttempt(m *Mover, t *task) *attempt {
+	return &attempt{
+		Mover: m, t: t, src: m.o.Stores[t.From], dst: m.o.Stores[t.To],
+		fence: objectstore.Mark{State: objectstore.Retired, Version: t.Version, Site: t.To},
+		mine:  objectstore.Mark{State: objectstore.Incoming, Version: t.Version, By: m.o.Name},
+	}
+}
+
 // try takes a move from wherever it stands to its end.
 func (m *Mover) try(ctx context.Context, t *task) (result, error) {
-	x := &attempt{Mover: m, t: t, src: m.o.Stores[t.From], dst: m.o.Stores[t.To]}
+	x := newAttempt(m, t)
 	if x.src == nil || x.dst == nil {
 		return result{}, &verdict{control.Refused, ReasonUnknownSite, nil}
 	}
-	x.fence = objectstore.Mark{State: objectstore.Retired, Version: t.Version, Site: t.To}
-	x.mine = objectstore.Mark{State: objectstore.Incoming, Version: t.Version, By: m.o.Name}
 	if err := x.locate(ctx); err != nil {
 		return result{}, err
 	}
@@ -160,6 +173,9 @@ func (x *attempt) source(ctx context.Context) error {
 	x.from = m
 	switch {
 	case m.Writable(), m == x.fence:
+		return nil
+	case m.State == objectstore.Retired && x.at.Version < m.Version && m.Version < x.t.Version:
+		// Fenced by a move that never flipped and could not be undone.
 		return nil
 	case m.State == objectstore.Absent:
 		return &verdict{control.Failed, ReasonSourceMissing, nil}
@@ -282,50 +298,4 @@ func (x *attempt) retire() error {
 	default:
 	}
 	return nil
-}
-
-// abandon undoes what was begun of a move that will not be done: the incoming
-// copy is removed and the source opened again. If locations names the
-// destination it undoes nothing.
-func (m *Mover) abandon(ctx context.Context, t *task) error {
-	x := &attempt{Mover: m, t: t, src: m.o.Stores[t.From], dst: m.o.Stores[t.To]}
-	x.fence = objectstore.Mark{State: objectstore.Retired, Version: t.Version, Site: t.To}
-	l, revision, err := m.o.Locations.Get(ctx, t.Owner)
-	if err != nil && !errors.Is(err, control.ErrUndecodable) {
-		return err
-	}
-	if err == nil && revision > 0 && l.Site == t.To {
-		return nil
-	}
-	if x.dst != nil {
-		d, err := x.dst.Stat(ctx, t.Owner)
-		if err == nil && d.State == objectstore.Incoming && d.Version == t.Version {
-			err = x.dst.Delete(ctx, t.Owner, d)
-		}
-		if err != nil && !errors.Is(err, objectstore.ErrMarked) {
-			// It stays, closed to writers, until the owner's next move here.
-			m.o.Logger.Warn().Err(err).Str("owner", t.Owner).Str("site", t.To).Msg("an aborted copy is left")
-		}
-	}
-	if err == nil && x.src != nil && (revision == 0 || l.Site == t.From && l.Version < t.Version) {
-		return x.reopen(ctx, l, revision)
-	}
-	return nil
-}
-
-// reopen takes the fence of this move off the source. First it writes locations
-// under a new revision, so that a flip of which nobody knows whether it arrived
-// can't arrive any more.
-func (x *attempt) reopen(ctx context.Context, l control.Location, revision uint64) error {
-	s, err := x.src.Stat(ctx, x.t.Owner)
-	if err != nil || s != x.fence {
-		return nil //nolint:nilerr // A store that can't be asked is left as it is; the fence keeps writes out.
-	}
-	if revision == 0 {
-		l = control.Location{Site: x.t.From, State: control.Live, Since: x.t.window.UTC()}
-	}
-	if _, err := x.o.Locations.Set(ctx, x.t.Owner, l, revision); err != nil {
-		return err
-	}
-	return x.mark(ctx, x.src, x.fence, objectstore.Mark{State: objectstore.Live, Version: l.Version})
 }

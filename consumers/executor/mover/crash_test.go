@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -100,25 +101,33 @@ func TestCrashEverywhere(t *testing.T) {
 // TestCrashTwice lets the mover die, come back, and die again at every later
 // point.
 func TestCrashTwice(t *testing.T) {
+	w := newWorld(t)
 	data := objects(2)
 	for _, first := range crashes(len(data)) {
 		for _, second := range crashes(len(data)) {
-			w := newWorld(t)
-			w.put("a", "o", data)
-			die(t, w, first, move("o", "a", "b", 1))
+			owner := fmt.Sprintf("%v %v", first, second)
+			w.put("a", owner, data)
+			die(t, w, first, move(owner, "a", "b", 1))
 			m := w.mover(func(o *Options) { o.after = crashAt(second.at, second.nth) })
 			if err := m.Resume(t.Context(), w.answer); err != nil && !errors.Is(err, errCrash) {
-				t.Fatalf("%v, then %v: %v", first, second, err)
+				t.Fatalf("%s: %v", owner, err)
 			}
 			ok(t, m.Close())
 			m = w.mover()
 			ok(t, m.Resume(t.Context(), w.answer))
-			w.apply(m, move("o", "a", "b", 1))
-			w.check("o", "b", 1, data)
-			if got := fmt.Sprint(statuses(w)); got != "[o 1 done ]" {
-				t.Errorf("%v, then %v: outcomes %s", first, second, got)
-			}
+			w.apply(m, move(owner, "a", "b", 1))
+			ok(t, m.Close())
+			w.check(owner, "b", 1, data)
+			w.wantDone(owner)
 		}
+	}
+}
+
+// wantDone fails unless the owner's first move has one outcome, done.
+func (w *world) wantDone(owner string) {
+	w.t.Helper()
+	if o, there := w.outcomes[ownerVersion{owner, 1}]; !there || o.Status != control.Done {
+		w.t.Errorf("owner %s: outcome %+v", owner, o)
 	}
 }
 
@@ -126,31 +135,31 @@ func TestCrashTwice(t *testing.T) {
 // another one gets the command.
 func TestCrashForGood(t *testing.T) {
 	data := objects(3)
-	heirs := map[string]func(*testing.T, *world) *Mover{
-		"another": func(t *testing.T, w *world) *Mover {
-			return w.mover(func(o *Options) { o.Name, o.Dir = "heir", t.TempDir() })
+	heirs := map[string]func(*testing.T, *world, string) *Mover{
+		"another": func(t *testing.T, w *world, owner string) *Mover {
+			return w.mover(func(o *Options) { o.Name, o.Dir = "heir", filepath.Join(w.folder, owner) })
 		},
-		"journal lost": func(t *testing.T, w *world) *Mover {
+		"journal lost": func(t *testing.T, w *world, _ string) *Mover {
 			ok(t, os.RemoveAll(w.folder))
 			return w.mover()
 		},
 	}
 	for name, heir := range heirs {
+		w := newWorld(t)
 		for _, c := range crashes(len(data)) {
-			w := newWorld(t)
-			w.put("a", "o", data)
-			die(t, w, c, move("o", "a", "b", 1))
-			m := heir(t, w)
+			owner := fmt.Sprintf("%s %v", name, c)
+			w.put("a", owner, data)
+			die(t, w, c, move(owner, "a", "b", 1))
+			m := heir(t, w, owner)
 			ok(t, m.Resume(t.Context(), w.answer))
-			w.apply(m, move("o", "a", "b", 1))
-			w.check("o", "b", 1, data)
-			if got := fmt.Sprint(statuses(w)); got != "[o 1 done ]" {
-				t.Errorf("%s after %v: outcomes %s", name, c, got)
-			}
+			w.apply(m, move(owner, "a", "b", 1))
+			w.check(owner, "b", 1, data)
+			w.wantDone(owner)
 			if n, err := m.Purge(t.Context()); n != 1 || err != nil {
-				t.Errorf("%s after %v: purged %d, %v", name, c, n, err)
+				t.Errorf("%s: purged %d, %v", owner, n, err)
 			}
-			w.check("o", "b", 1, data)
+			ok(t, m.Close())
+			w.check(owner, "b", 1, data)
 		}
 	}
 }

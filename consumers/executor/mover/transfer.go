@@ -120,7 +120,7 @@ func (x *attempt) whileHeld(ctx context.Context, h objectstore.Held, difference 
 			return err
 		}
 	}
-	if err := x.flip(ctx, h); err != nil {
+	if err := x.flip(ctx); err != nil {
 		return err
 	}
 	if err := x.passed(stepFlipped, x.t); err != nil {
@@ -135,16 +135,17 @@ func (x *attempt) whileHeld(ctx context.Context, h objectstore.Held, difference 
 	return x.passed(stepJournalled, x.t)
 }
 
-// flip makes locations name the destination, by compare-and-set. When it is
-// refused the source is opened again; when the bus can't be reached the source
-// stays closed, for the flip may have arrived.
-func (x *attempt) flip(ctx context.Context, h objectstore.Held) error {
+// flip makes locations name the destination, by compare-and-set. When it fails
+// the source stays closed: the flip may have arrived, or another mover may have
+// flipped. The next try looks, and if the move is not to be done after all, it is
+// reopen that opens the source again.
+func (x *attempt) flip(ctx context.Context) error {
 	d, err := x.dst.Stat(ctx, x.t.Owner)
 	if err == nil && d != x.mine {
 		err = fmt.Errorf("%w: the copy at %s is %s", errContested, x.t.To, d)
 	}
 	if err != nil {
-		return errors.Join(ofStore(err), x.unfence(ctx, h))
+		return ofStore(err)
 	}
 	next := control.Location{
 		Site: x.t.To, Version: x.t.Version, State: control.Live, Since: x.t.window.UTC(), Pinned: x.at.Pinned,
@@ -155,7 +156,7 @@ func (x *attempt) flip(ctx context.Context, h objectstore.Held) error {
 		case err == nil:
 			return nil
 		case errors.Is(err, locations.ErrConflict):
-			return x.refused(ctx, h)
+			return x.refused(ctx)
 		case ctx.Err() != nil:
 			return fmt.Errorf("%w: %w", errFlip, err)
 		}
@@ -169,7 +170,7 @@ func (x *attempt) flip(ctx context.Context, h objectstore.Held) error {
 
 // refused finds out by whom: by this very move, which an earlier try or another
 // mover wrote, or by something else.
-func (x *attempt) refused(ctx context.Context, h objectstore.Held) error {
+func (x *attempt) refused(ctx context.Context) error {
 	l, revision, err := x.o.Locations.Get(ctx, x.t.Owner)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errFlip, err)
@@ -177,15 +178,7 @@ func (x *attempt) refused(ctx context.Context, h objectstore.Held) error {
 	if r, _ := judge(l, revision > 0, x.t.Move); r == flipped {
 		return nil
 	}
-	return errors.Join(errContested, x.unfence(ctx, h))
-}
-
-func (x *attempt) unfence(ctx context.Context, h objectstore.Held) error {
-	open := x.from
-	if open == x.fence {
-		open = objectstore.Mark{State: objectstore.Live, Version: x.at.Version}
-	}
-	return ofStore(h.Mark(ctx, x.fence, open))
+	return fmt.Errorf("%w: locations has changed", errContested)
 }
 
 // within is ctx with an end after d by the mover's clock; its cause is then

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"penstock/consumers/executor"
 	"penstock/consumers/executor/locations"
 	"penstock/infra/objectstore"
@@ -73,6 +75,7 @@ func (w *world) count(what string) int64 {
 func (w *world) options(change ...func(*Options)) Options {
 	o := Options{
 		Name: "m", Dir: w.folder, Locations: w.table, NoSync: true, Metrics: w, Stores: map[string]objectstore.Store{},
+		Logger: zerolog.New(zerolog.NewTestWriter(w.t)),
 	}
 	for site, s := range w.stores {
 		o.Stores[site] = s

@@ -1,0 +1,89 @@
+package mover
+
+import (
+	"context"
+	"errors"
+
+	"penstock/infra/objectstore"
+	"penstock/schemas/control"
+)
+
+// abandon undoes what was begun of a move that will not be done: the incoming
+// copy is removed and the source opened again. If locations names the destination
+// it undoes nothing.
+//
+// It holds the source's barrier, as whoever flips does: so no other mover flips to
+// the copy that is being removed. A flip of which nobody knows whether it arrived
+// is kept from arriving by writing locations under a new revision first.
+func (m *Mover) abandon(ctx context.Context, t *task) error {
+	x := newAttempt(m, t)
+	if x.src == nil || x.dst == nil {
+		return nil
+	}
+	fenced, incoming, err := x.begun(ctx)
+	if err != nil || !fenced && incoming == (objectstore.Mark{}) {
+		return err
+	}
+	h, err := x.hold(ctx, "")
+	switch {
+	case errors.Is(err, objectstore.ErrNoOwner), errors.Is(err, objectstore.ErrNoBarrier):
+		// Without a source nobody can flip; without a barrier one mover alone
+		// must be trusted with an owner.
+		h = unheld{x}
+	case err != nil:
+		return ofStore(err)
+	}
+	defer h.Release()
+	if err := x.locate(ctx); err != nil {
+		var v *verdict
+		if errors.As(err, &v) {
+			return nil // an unreadable entry is left, and with it all that it may name
+		}
+		return err
+	}
+	if x.known && (x.at.Site != t.From || x.at.Version >= t.Version) {
+		return nil
+	}
+	if fenced, incoming, err = x.begun(ctx); err != nil {
+		return err
+	}
+	if fenced {
+		if err := x.outrun(ctx); err != nil {
+			return err
+		}
+	}
+	if incoming != (objectstore.Mark{}) {
+		if err := x.dst.Delete(ctx, t.Owner, incoming); err != nil && !errors.Is(err, objectstore.ErrMarked) {
+			return ofStore(err)
+		}
+	}
+	if fenced {
+		return ofStore(h.Mark(ctx, x.fence, objectstore.Mark{State: objectstore.Live, Version: x.at.Version}))
+	}
+	return nil
+}
+
+// begun reports what there is of the move: whether the source is fenced, and the
+// mark of the incoming copy, zero if there is none.
+func (x *attempt) begun(ctx context.Context) (fenced bool, incoming objectstore.Mark, err error) {
+	s, err := x.src.Stat(ctx, x.t.Owner)
+	if err != nil {
+		return false, incoming, ofStore(err)
+	}
+	d, err := x.dst.Stat(ctx, x.t.Owner)
+	if err == nil && d.State == objectstore.Incoming && d.Version == x.t.Version {
+		incoming = d
+	}
+	return s == x.fence, incoming, ofStore(err)
+}
+
+// outrun writes what locations says once more, under a new revision. An owner
+// without an entry gets one: it is where the move found it.
+func (x *attempt) outrun(ctx context.Context) error {
+	l := x.at
+	if !x.known {
+		l = control.Location{Site: x.t.From, State: control.Live, Since: x.t.window.UTC()}
+	}
+	_, err := x.o.Locations.Set(ctx, x.t.Owner, l, x.revision)
+	return err
+}
