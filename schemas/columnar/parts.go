@@ -12,6 +12,7 @@ type parts struct {
 	body            []byte
 	node, nodes     int // position of the next, and how many are left
 	buffer, buffers int
+	end             int64 // of the last buffer
 }
 
 func newParts(t table, body []byte) (parts, error) {
@@ -47,6 +48,13 @@ func (p *parts) nextBuffer() ([]byte, error) {
 	p.buffer, p.buffers = p.buffer+16, p.buffers-1
 	if off < 0 || n < 0 || off > int64(len(p.body)) || n > int64(len(p.body))-off {
 		return nil, fmt.Errorf("a buffer lies outside of the body: %w", ErrCorrupt)
+	}
+	if n > 0 {
+		// Buffers that share bytes could make a short body stand for a lot of work.
+		if off < p.end {
+			return nil, fmt.Errorf("buffers overlap: %w", ErrCorrupt)
+		}
+		p.end = off + n
 	}
 	return p.body[off : off+n : off+n], nil
 }

@@ -1,15 +1,13 @@
 package columnar
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Limits on what a schema may hold: they bound the work that a few hostile
 // bytes can cause, since tables of a flatbuffer may be shared.
 const (
 	maxFields = 512
 	maxDepth  = 8
-	maxText   = 1 << 10
+	maxText   = 4 << 10
 )
 
 // node is a field of a schema with what is needed to find its buffers.
@@ -68,11 +66,12 @@ func parseSchema(t table) (fields []node, metadata map[string]string, err error)
 	}
 	for i := range min(n, maxFields) {
 		kv := t.tableAt(first, i)
-		k, v := kv.text(0), kv.text(1)
-		if len(k) > maxText || len(v) > maxText {
-			return nil, nil, fmt.Errorf("metadata of more than %d bytes: %w", maxText, ErrCorrupt)
+		_, k := kv.vector(0, 1)
+		_, v := kv.vector(1, 1)
+		if k > maxText || v > maxText {
+			continue // Nothing that is read here is that long.
 		}
-		metadata[k] = v
+		metadata[kv.text(0)] = kv.text(1)
 	}
 	return fields, metadata, nil
 }

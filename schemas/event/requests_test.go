@@ -117,7 +117,7 @@ func TestRowsThatNoBatchMayHold(t *testing.T) {
 		`field lon: got "-181", expected degrees from -180 to 180`:                                func(r *event.Request) { r.Lat, r.Lon = 0, -181 },
 		`field lat: got "NaN", expected both lat and lon, or neither`:                             func(r *event.Request) { r.Lat, r.Lon = nan, 5 },
 		`field status: got "65536", expected 0 to 65535`:                                          func(r *event.Request) { r.Status = 65536 },
-		`field owner: got "` + long[:120] + `", expected at most 1024 bytes (got 1025)`:            func(r *event.Request) { r.Owner = long + "x" },
+		`field owner: got "` + long[:120] + `", expected at most 1024 bytes (got 1025)`:           func(r *event.Request) { r.Owner = long + "x" },
 		`field to_server: got "a\xff", expected UTF-8`:                                            func(r *event.Request) { r.ToServer = "a\xff" },
 		`field id: got "` + strings.Repeat("x", 60) + `", expected at most 1024 bytes (got 5000)`: func(r *event.Request) { r.ID = strings.Repeat("x", 5000) },
 	} {

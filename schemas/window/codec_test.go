@@ -148,9 +148,9 @@ func TestEqualContentHasEqualBytes(t *testing.T) {
 
 func TestPartsOfASplitFitAndMakeTheWhole(t *testing.T) {
 	for _, u := range window.Rollups {
-		in := randomTable(rand.New(rand.NewPCG(3, 3)), u, 20_000, math.MaxInt32-1)
+		in := randomTable(rand.New(rand.NewPCG(3, 3)), u, 4_000, math.MaxInt32-1)
 		in.Sort()
-		const most = 64 << 10
+		const most = 16 << 10
 		parts := in.Split(most)
 		if len(parts) < 5 {
 			t.Errorf("%s: %d parts", u.Name, len(parts))
