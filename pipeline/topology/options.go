@@ -38,7 +38,7 @@ type Replay struct {
 	Route    string
 	Disorder time.Duration
 	MaxSkew  time.Duration
-	Run      string
+	RunID    string
 	Until    time.Time
 	Strict   bool
 	NoWait   bool

@@ -9,6 +9,7 @@ import (
 	"penstock/producers/replay"
 	"penstock/producers/replay/writes"
 	"penstock/schemas/control"
+	"penstock/schemas/event"
 )
 
 // observer tells the report of what happens, and the hook of points.
@@ -36,7 +37,7 @@ func (r *running) options(ctx context.Context) (*replay.Options, error) {
 	}
 	o := &replay.Options{
 		Client: client, Allowed: allowed(&r.policy), BeforeVerify: r.settle, Disorder: r.Disorder, MaxSkew: r.MaxSkew,
-		MaxLag: r.MaxLag, Logger: r.Logger, NoWait: r.NoWait, Observer: observer{r}, Open: r.source.open, Progress: r.Progress, Route: mode, Run: r.Run,
+		MaxLag: r.MaxLag, Logger: r.Logger, NoWait: r.NoWait, Observer: observer{r}, Open: r.source.open, Progress: r.Progress, Route: mode, Run: r.RunID,
 		Speed: r.Speed, StateDir: r.State, Strict: r.Strict, Until: r.Until, Width: r.Config.Placement.Window.Std(),
 		Fingerprint: replay.Fingerprint{
 			"recordings": r.digest, "policy": decider.ConfigDigest(r.config), "owner_depth": strconv.Itoa(r.source.log.OwnerDepth),

@@ -29,7 +29,7 @@ type replayCmd struct {
 	GeoIP      string        `name:"geoip" help:"mmdb file, or a folder with country ranges and centroids: the place of a client's address." type:"path"`
 	OwnerDepth int           `help:"How many segments of an access log's path name the owner." default:"1"`
 	Format     string        `help:"Format of all files; by default told from their content." enum:",parquet,arrow,csv,jsonl,accesslog" default:""`
-	Run        string        `help:"Name of the run; by default a hash of the recordings and of the options that change rows or cuts."`
+	RunID      string        `name:"run" help:"Name of the run; by default a hash of the recordings and of the options that change rows or cuts."`
 	Strict     bool          `help:"Fail at the first line that cannot be used."`
 	Partitions int           `help:"Partitions of the bus, 1 to 25; by default the configuration's."`
 	BatchRows  int           `help:"Most rows of a batch; by default the configuration's."`
@@ -62,7 +62,7 @@ func (c *replayCmd) Run(con *console) error {
 	r := topology.Replay{
 		Files: c.Files, ConfigFile: c.Config, Config: cfg, Out: c.Out, State: c.State, Friends: c.Friends, GeoIP: c.GeoIP,
 		OwnerDepth: c.OwnerDepth, Format: c.Format, Speed: speed, MaxLag: c.MaxLag, Route: c.Route, Disorder: disorder,
-		MaxSkew: c.MaxSkew, Run: c.Run, Until: c.Until, Strict: c.Strict, NoWait: c.NoWait, Apply: c.Apply, Fresh: c.Fresh,
+		MaxSkew: c.MaxSkew, RunID: c.RunID, Until: c.Until, Strict: c.Strict, NoWait: c.NoWait, Apply: c.Apply, Fresh: c.Fresh,
 		MoverOff: c.NoMover, Logger: con.logger(), Note: func(s string) { fmt.Fprintln(con.err, "note:", s) }, Hook: con.hook,
 	}
 	if cfg.Bus.Sync == "interval" {
