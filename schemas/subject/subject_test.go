@@ -40,7 +40,7 @@ func TestTokens(t *testing.T) {
 }
 
 func TestTokensThatAreNotOurs(t *testing.T) {
-	for _, token := range []string{"", "a.b", "a b", "é", "b64=!", "b64=YQ==", "b64=YR", "b64=YQ", "b64=dXMtZWFzdA", "B64=?"} {
+	for _, token := range []string{"", "a.b", "a b", "é", "b64=!", "b64=YQ==", "b64=YR", "b64=YQ", "b64=dXMtZWFzdA", "B64=?", "b64=\n", "b64=YS\r5i"} {
 		// YQ is "a" and dXMtZWFzdA "us-east", which have a plainer spelling; YR is
 		// "a" with a bit that means nothing.
 		if got, err := subject.Decode(token); !errors.Is(err, subject.ErrToken) || got != "" {
@@ -160,7 +160,7 @@ func TestSubjectsAreReadBack(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, s := range []string{"", "us-east", "b64=YUBiLmM", "b64=YjY0PQ", "b64=YR", "a.b"} {
+	for _, s := range []string{"", "us-east", "b64=YUBiLmM", "b64=YjY0PQ", "b64=YR", "a.b", "b64=\n"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, token string) {
