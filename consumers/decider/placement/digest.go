@@ -84,12 +84,17 @@ func (s *state) moveHash(id int32) uint64 {
 		s.digest.names[m.from], s.digest.names[m.to], uint64(m.status)<<8|uint64(m.code))
 }
 
-// socialHash is the member for a social level, 0 for level 0.
-func (s *state) socialHash(owner, user int32, level int64) uint64 {
+// pairHash begins the member for a social level, and levelHash ends it: 0 for
+// level 0.
+func (s *state) pairHash(owner, user int32) uint64 {
+	return mix(mix(aboutSocial, s.names.hash[owner]), s.names.hash[user])
+}
+
+func levelHash(pair uint64, level int64) uint64 {
 	if level == 0 {
 		return 0
 	}
-	return mix(mix(mix(aboutSocial, s.names.hash[owner]), s.names.hash[user]), uint64(level))
+	return mix(pair, uint64(level))
 }
 
 func (s *state) historyHash(h doneMove) uint64 {
@@ -130,7 +135,7 @@ func (s *state) recount(workers int) {
 			p.swap(0, s.placeHash(id))
 			p.swap(0, s.moveHash(id))
 			for i := s.social.start[id]; i < s.social.start[id+1]; i++ {
-				p.swap(0, s.socialHash(id, s.social.user[i], s.social.at(id, i)))
+				p.swap(0, levelHash(s.pairHash(id, s.social.list[i].user), s.social.at(id, i)))
 			}
 		}
 	})

@@ -235,8 +235,7 @@ func (t *TMatch) learnPlaces(table *window.Table, ids []int32, l *learned) {
 	moved := make([][]int32, t.workers)
 	t.byKey(codes, func(w, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			// Adding 0 makes -0, which ties with 0, the same bits.
-			la, ln := window.ToFloat32(lat[i])+0, window.ToFloat32(lon[i])+0
+			la, ln := window.ToFloat32(lat[i]), window.ToFloat32(lon[i])
 			if codes[i] < 0 || times[i] == window.NullInt || !finite(la) || !finite(ln) {
 				bad[w]++
 				continue
@@ -273,14 +272,23 @@ func (t *TMatch) learnPlaces(table *window.Table, ids []int32, l *learned) {
 func finite(f float32) bool { return !math.IsNaN(float64(f)) && !math.IsInf(float64(f), 0) }
 
 // laterPlace reports whether (time, lat, lon) is greater than the latest place.
+// The order is that in which panes are merged.
 func (s *state) laterPlace(id int32, at int64, lat, lon float32) bool {
-	if c := cmp.Compare(at, s.at[id]); c != 0 || at == noTime {
+	if at == noTime || at != s.at[id] {
+		return at > s.at[id]
+	}
+	if c := compareDegrees(lat, s.lat[id]); c != 0 {
 		return c > 0
 	}
-	if c := cmp.Compare(lat, s.lat[id]); c != 0 {
-		return c > 0
+	return compareDegrees(lon, s.lon[id]) > 0
+}
+
+// compareDegrees orders numbers, and the two spellings of 0 by their bits.
+func compareDegrees(a, b float32) int {
+	if c := cmp.Compare(a, b); c != 0 {
+		return c
 	}
-	return lon > s.lon[id]
+	return cmp.Compare(math.Float32bits(a), math.Float32bits(b))
 }
 
 func (t *TMatch) learnSocial(table *window.Table, from, to []int32, l *learned) {
@@ -291,13 +299,9 @@ func (t *TMatch) learnSocial(table *window.Table, from, to []int32, l *learned) 
 			l.bad++
 		}
 	}
-	delta := collect(rows{n: table.Len(), owners: s.names.len(), workers: t.workers, get: func(i int) (int32, int32, int64, bool) {
-		if users[i] < 0 || owners[i] < 0 || requests[i] <= 0 {
-			return 0, 0, 0, false
-		}
-		o, u := to[owners[i]], from[users[i]]
-		return o, u, requests[i], o != u
-	}}, s.names.rank)
+	delta := collect(rows{
+		owner: owners, user: users, of: to, by: from, number: requests, owners: s.names.len(), workers: t.workers,
+	}, s.names.rank)
 	t.addSocial(delta)
 }
 
@@ -306,7 +310,8 @@ func (t *TMatch) addSocial(delta *edges) {
 	s := t.state
 	sets := make([]sums, t.workers)
 	s.social.mergeInto(delta, s.names.rank, t.workers, func(w int, owner, user int32, before, after int64) {
-		sets[w].swap(s.socialHash(owner, user, before), s.socialHash(owner, user, after))
+		h := s.pairHash(owner, user)
+		sets[w].swap(levelHash(h, before), levelHash(h, after))
 		s.flags[owner] |= stale
 	})
 	for _, p := range sets {
@@ -325,8 +330,8 @@ func (t *TMatch) spoil() {
 			if s.flags[id]&stale != 0 {
 				continue
 			}
-			for _, u := range s.social.user[s.social.start[id]:s.social.start[id+1]] {
-				if moved[u>>6]&(1<<(u&63)) != 0 {
+			for _, e := range s.social.list[s.social.start[id]:s.social.start[id+1]] {
+				if moved[e.user>>6]&(1<<(e.user&63)) != 0 {
 					s.flags[id] |= stale
 					break
 				}

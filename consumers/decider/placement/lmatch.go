@@ -44,8 +44,8 @@ func arcSine(x float64) float64 {
 	return x + x*z*p
 }
 
-// near holds the kept distances, a row of t.width a user. They follow from
-// places and sites and are in no snapshot.
+// keepDistances writes a user's row of t.near: its kept distances by corner.
+// They follow from places and sites and are in no snapshot.
 func (t *TMatch) keepDistances(id int32) {
 	row := t.near[int(id)*t.width : (int(id)+1)*t.width]
 	v, ok := t.state.place(id, t.mean)
@@ -54,28 +54,27 @@ func (t *TMatch) keepDistances(id int32) {
 		return
 	}
 	for j, site := range t.corners {
-		row[j] = uint16(math.Round(roughKm(v, site) / step))
+		row[j] = uint16(roughKm(v, site)*(1/step) + 0.5)
 	}
 }
 
 // matcher is a worker's memory for L-matches.
 type matcher struct {
-	sums  []uint64  // Σ SL·kept distance by corner
-	km    []float64 // rough DW or SW and its normal form, by site
-	dist  rough
-	soc   rough
-	sites []int
-	// allowed are the sites that the owner at hand may be at.
-	allowed []int
+	sums    []uint64  // Σ SL·kept distance by corner
+	value   []float64 // a weight by corner
+	dist    rough
+	soc     rough
+	sites   []int
+	allowed []int // the sites that the owner at hand may be at
 	exact   *weights
-	// exactly counts owners for which the bound did not do.
-	exactly int64
+	exactly int64 // owners for which the bound did not do
+	touched uint16
 }
 
 func (t *TMatch) newMatcher() *matcher {
 	n := len(t.config.Sites)
 	return &matcher{
-		sums: make([]uint64, t.width), km: make([]float64, t.width), sites: make([]int, 0, n), exact: newWeights(n),
+		sums: make([]uint64, t.width), value: make([]float64, t.width), sites: make([]int, 0, n), exact: newWeights(n),
 		dist: rough{value: make([]float64, t.width)}, soc: rough{value: make([]float64, t.width)},
 	}
 }
@@ -84,32 +83,36 @@ func (t *TMatch) newMatcher() *matcher {
 // may be wrong against each other.
 type rough struct {
 	value []float64
-	error float64 // of a difference of two, less than 1; 0: exact
+	error float64 // of a difference of two, but for a factor near 1; 0: exact
 }
 
-// set normalises values that are each within e of the exact ones; false if that
-// tells nothing.
-func (r *rough) set(values []float64, e float64) bool {
-	normaliseRough(values, r.value)
-	if e == 0 || len(values) == 1 {
-		r.error = 0
-		return true
+// set normalises whole numbers of step that are each within e km of the exact
+// values; false if that tells nothing.
+func set[T uint16 | uint64](r *rough, values []T, e float64) bool {
+	lowest, highest := values[0], values[0]
+	for _, v := range values[1:] {
+		lowest, highest = min(lowest, v), max(highest, v)
 	}
-	_, span := bounds(values)
-	r.error = 2 * e / span
-	return r.error < 0.1
-}
-
-func normaliseRough(values, out []float64) {
-	lowest, span := bounds(values)
-	if span == 0 {
-		clear(out)
-		return
+	span := float64(highest - lowest)
+	r.error = 2 * e / (span * step)
+	if len(values) == 1 {
+		r.error, span = 0, 1
+	}
+	if !(r.error < 0.1) {
+		return false
 	}
 	inverse := 1 / span
+	out := r.value[:len(values)]
 	for j, v := range values {
-		out[j] = (v - lowest) * inverse
+		out[j] = float64(v-lowest) * inverse
 	}
+	return true
+}
+
+// unknown makes all values exactly 0.
+func (r *rough) unknown() {
+	clear(r.value)
+	r.error = 0
 }
 
 // bound returns by how much the difference of two corners' values may be wrong:
@@ -118,17 +121,30 @@ func (r *rough) bound(a, b int) float64 {
 	return r.error * (1 + math.Abs(r.value[a]-r.value[b]) + 2*r.error)
 }
 
-// match returns the L-match of an owner over the given sites (not empty), and
-// whether site standing (−1: none) ties with it.
-func (t *TMatch) match(id int32, allowed []int, standing int, m *matcher) (best int, tie bool) {
-	if len(allowed) == 1 {
-		return allowed[0], allowed[0] == standing
+// touch reads the first and the last of the kept distances that the L-matches
+// of owners lo to hi need. The reads don't wait for each other, as those of
+// sumRoughly would: memory answers many of them in the time of one.
+func (t *TMatch) touch(lo, hi int, m *matcher) {
+	s := t.state
+	var got uint16
+	for _, e := range s.social.list[s.social.start[lo]:s.social.start[hi]] {
+		i := int(e.user) * t.width
+		got ^= t.near[i] ^ t.near[i+t.width-1]
 	}
-	left, ok := t.matchRoughly(id, allowed, m)
+	m.touched = got
+}
+
+// match returns the L-match of an owner over m.allowed (not empty), and whether
+// site standing (−1: none) ties with it.
+func (t *TMatch) match(id int32, standing int, m *matcher) (best int, tie bool) {
+	if len(m.allowed) == 1 {
+		return m.allowed[0], m.allowed[0] == standing
+	}
+	left, ok := t.matchRoughly(id, m)
 	if !ok {
 		m.exactly++
 		t.weigh(id, m.exact)
-		m.sites = append(m.sites[:0], allowed...)
+		m.sites = append(m.sites[:0], m.allowed...)
 		left = t.nearest(m.sites, m.exact)
 	}
 	for _, j := range left {
@@ -140,34 +156,27 @@ func (t *TMatch) match(id int32, allowed []int, standing int, m *matcher) (best 
 }
 
 // matchRoughly is nearest with kept distances, false if they don't tell.
-func (t *TMatch) matchRoughly(id int32, allowed []int, m *matcher) ([]int, bool) {
+func (t *TMatch) matchRoughly(id int32, m *matcher) ([]int, bool) {
 	s := t.state
-	clear(m.km)
 	row := t.near[int(id)*t.width : (int(id)+1)*t.width]
-	var e float64
-	if row[0] != farAway {
-		e = roughError
-		for j, q := range row {
-			m.km[j] = float64(q) * step
-		}
-	}
-	if !m.dist.set(m.km, e) {
+	if row[0] == farAway {
+		m.dist.unknown()
+	} else if !set(&m.dist, row, roughError) {
 		return nil, false
 	}
-	total, ok := t.sumRoughly(s.social.start[id], s.social.start[id+1], m.sums)
+	total, ok := t.sumRoughly(s.social.list[s.social.start[id]:s.social.start[id+1]], m.sums)
 	if !ok {
 		return nil, false
 	}
-	for j, v := range m.sums {
-		m.km[j] = float64(v) * step
-	}
-	if !m.soc.set(m.km, float64(total)*roughError) {
+	if total == 0 {
+		m.soc.unknown()
+	} else if !set(&m.soc, m.sums, float64(total)*roughError) {
 		return nil, false
 	}
-	left := append(m.sites[:0], allowed...)
+	left := append(m.sites[:0], m.allowed...)
 	for _, f := range [3][2]float64{{t.config.Alpha, t.config.Beta}, {0, 1}, {1, 0}} {
-		if left, ok = t.keepRoughly(left, m, f[0], f[1]); !ok {
-			return nil, false
+		if left, ok = t.keepRoughly(left, m, f[0], f[1]); !ok || len(left) == 1 {
+			return left, ok
 		}
 	}
 	return left, true
@@ -175,22 +184,21 @@ func (t *TMatch) matchRoughly(id int32, allowed []int, m *matcher) ([]int, bool)
 
 // sumRoughly adds up SL·kept distance over friends and returns Σ SL of those
 // whose place is known.
-func (t *TMatch) sumRoughly(lo, hi int64, sums []uint64) (total uint64, ok bool) {
+func (t *TMatch) sumRoughly(friends []edge, sums []uint64) (total uint64, ok bool) {
 	clear(sums)
-	s := &t.state.social
-	users, levels := s.user[lo:hi], s.level[lo:hi]
 	width := t.width
-	for i, u := range users {
-		row := t.near[int(u)*width : (int(u)+1)*width]
+	for _, e := range friends {
+		row := t.near[int(e.user)*width : (int(e.user)+1)*width]
 		if row[0] == farAway {
 			continue
 		}
-		level := uint64(levels[i])
+		level := uint64(e.level)
 		if total += level; level == escaped || total > sumLimit {
 			return 0, false
 		}
-		for j, q := range row[:len(sums)] {
-			sums[j] += level * uint64(q)
+		row = row[:len(sums)]
+		for j := range sums {
+			sums[j] += level * uint64(row[j])
 		}
 	}
 	return total, true
@@ -202,34 +210,37 @@ func (t *TMatch) keepRoughly(sites []int, m *matcher, a, b float64) ([]int, bool
 	if len(sites) < 2 {
 		return sites, true
 	}
-	value := func(c int) float64 { return a*m.dist.value[c] + b*m.soc.value[c] }
+	value, soc := m.value, m.soc.value[:len(m.value)]
+	for c, d := range m.dist.value[:len(m.value)] {
+		value[c] = a*d + b*soc[c]
+	}
 	least := t.corner[sites[0]]
-	lowest := value(least)
 	for _, j := range sites[1:] {
-		if v := value(t.corner[j]); v < lowest {
-			least, lowest = t.corner[j], v
+		if c := t.corner[j]; value[c] < value[least] {
+			least = c
 		}
 	}
+	bound := func(c int) float64 { return a*m.dist.bound(c, least) + b*m.soc.bound(c, least) }
 	tolerance := float64(t.tolerance) / unit
-	// roundings of the exact values, and of the arithmetic here
-	const slack = 4 / unit
 	var widest float64
 	if t.tolerance > 0 {
 		// The exact least may be another site, by at most what the bound lets it be.
 		for _, j := range sites {
-			widest = max(widest, a*m.dist.bound(t.corner[j], least)+b*m.soc.bound(t.corner[j], least))
+			widest = max(widest, bound(t.corner[j]))
 		}
 	}
+	// Roundings of the exact values, and of the arithmetic here.
+	slack := widest + 4/unit*(1+a+b)
 	exact := (a == 0 || m.dist.error == 0) && (b == 0 || m.soc.error == 0)
 	out := sites[:0]
 	for _, j := range sites {
 		c := t.corner[j]
-		if c == least || exact && value(c) == lowest {
+		if c == least || exact && value[c] == value[least] {
 			out = append(out, j)
 			continue
 		}
-		over := value(c) - lowest - tolerance
-		e := a*m.dist.bound(c, least) + b*m.soc.bound(c, least) + widest + slack*(1+a+b)
+		over := value[c] - value[least] - tolerance
+		e := bound(c) + slack
 		switch {
 		case over > e:
 		case over < -e:

@@ -144,7 +144,7 @@ func (o *oracle) learn(in oracleInput) {
 			sum[i] += v[4+i]
 		}
 		o.mean[r.user] = sum
-		next := [3]float64{float64(r.at), float64(float32(r.lat)), float64(float32(r.lon))}
+		next := [3]float64{float64(r.at), degrees(r.lat), degrees(r.lon)}
 		if old, ok := o.latest[r.user]; !ok || slices.Compare(next[:], old[:]) > 0 {
 			o.latest[r.user] = next
 		}
@@ -163,6 +163,18 @@ func (o *oracle) learn(in oracleInput) {
 		o.t = t
 	}
 }
+
+// degrees is a number as a table holds it; −0 comes after 0 and before all that
+// is greater, as where panes are merged.
+func degrees(v float64) float64 {
+	if f := float32(v); f != 0 || !math.Signbit(float64(f)) {
+		return float64(f)
+	}
+	return minusZero
+}
+
+// minusZero stands for −0 where numbers are put in order.
+const minusZero = 1e-50
 
 // mergedAsks adds up rows of one pair, as a merged table has them.
 func mergedAsks(asks []askRow) []askRow {
@@ -185,6 +197,11 @@ func (o *oracle) place(user string) (sphere.Vector, bool) {
 		return sphere.Vector{X: x / n, Y: y / n, Z: z / n}, n != 0
 	}
 	p, ok := o.latest[user]
+	for i := range p {
+		if p[i] == minusZero {
+			p[i] = 0
+		}
+	}
 	return sphere.FromDegrees(p[1], p[2]), ok
 }
 

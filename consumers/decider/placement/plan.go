@@ -99,6 +99,9 @@ type basePart struct {
 	matcher  *matcher
 }
 
+// touchAhead is for how many owners at a time distances are touched.
+const touchAhead = 8
+
 // base finds the match from which balancing starts: the L-match of every owner
 // in MINIMAL and in the first type; where the owner's data stands, a move under
 // way counted as done, in the continuous type, but for new owners, which are
@@ -114,6 +117,9 @@ func (p *plan) base() {
 	inBlocks(t.workers, s.names.len(), func(w, lo, hi int) {
 		part := &parts[w]
 		for id := int32(lo); id < int32(hi); id++ {
+			if p.kind != continuousOverhead && int(id)%touchAhead == 0 && s.flags[id]&stale != 0 {
+				t.touch(int(id), min(int(id)+touchAhead, hi), part.matcher)
+			}
 			if s.flags[id]&isOwner == 0 {
 				t.want[id], s.why[id] = 0, noReason
 				continue
@@ -188,7 +194,7 @@ func (p *plan) best(id int32, m *matcher) uint16 {
 		s.best[id] = 0
 		return 0
 	}
-	best, tie := t.match(id, m.allowed, int(s.site[id])-1, m)
+	best, tie := t.match(id, int(s.site[id])-1, m)
 	s.best[id] = uint16(best + 1)
 	if tie {
 		s.flags[id] |= ties

@@ -254,9 +254,9 @@ func (s *state) readSocial(r *reader, n int) {
 				return
 			}
 			last = user
-			e.user, e.level = append(e.user, int32(user)), append(e.level, 0)
-			e.put(id, int64(len(e.user)-1), int64(level))
+			e.list = append(e.list, edge{})
+			e.put(id, int64(len(e.list)-1), int32(user), int64(level))
 		}
-		e.start[id+1] = int64(len(e.user))
+		e.start[id+1] = int64(len(e.list))
 	}
 }

@@ -136,7 +136,7 @@ func (s *state) writeSocial(w *writer, id int32) {
 	w.uint(uint64(hi - lo))
 	last := int32(-1)
 	for i := lo; i < hi; i++ {
-		rank := s.names.rank[s.social.user[i]]
+		rank := s.names.rank[s.social.list[i].user]
 		w.uint(uint64(rank - last))
 		w.uint(uint64(s.social.at(id, i)))
 		last = rank

@@ -6,12 +6,17 @@ import (
 	"sync"
 )
 
+// edge is a user of an owner's data, and a number of the pair.
+type edge struct {
+	user  int32
+	level uint32
+}
+
 // edges hold a number for (owner, user), by owner, users in ascending order of
 // their names. Numbers are 32 bits wide; the rare greater one stands in big.
 type edges struct {
-	start  []int64 // users of owner i are user[start[i]:start[i+1]]
-	user   []int32
-	level  []uint32
+	start  []int64 // users of owner i are list[start[i]:start[i+1]]
+	list   []edge
 	big    map[uint64]int64
 	bigger sync.Mutex // guards big while workers fill
 }
@@ -35,85 +40,95 @@ func (e *edges) of(owner int32) (lo, hi int64) { return e.start[owner], e.start[
 
 // at returns the number at position i, which belongs to owner.
 func (e *edges) at(owner int32, i int64) int64 {
-	if v := e.level[i]; v != escaped {
-		return int64(v)
+	x := e.list[i]
+	if x.level != escaped {
+		return int64(x.level)
 	}
-	return e.big[pair(owner, e.user[i])]
+	return e.big[pair(owner, x.user)]
 }
 
-// put sets the number at position i.
-func (e *edges) put(owner int32, i, v int64) {
+// put writes the pair (owner, user) at position i.
+func (e *edges) put(owner int32, i int64, user int32, v int64) {
 	if v < escaped {
-		e.level[i] = uint32(v)
+		e.list[i] = edge{user, uint32(v)}
 		return
 	}
-	e.level[i] = escaped
+	e.list[i] = edge{user, escaped}
 	e.bigger.Lock()
 	defer e.bigger.Unlock()
 	if e.big == nil {
 		e.big = make(map[uint64]int64)
 	}
-	e.big[pair(owner, e.user[i])] = v
+	e.big[pair(owner, user)] = v
 }
 
 // putMore is put while pairs may be repeated: what stands in big adds up, and
 // order takes it out again.
-func (e *edges) putMore(owner int32, i, v int64) {
+func (e *edges) putMore(owner int32, i int64, user int32, v int64) {
 	if v >= escaped {
 		e.bigger.Lock()
-		v += e.big[pair(owner, e.user[i])]
+		v += e.big[pair(owner, user)]
 		e.bigger.Unlock()
 	}
-	e.put(owner, i, v)
+	e.put(owner, i, user, v)
 }
 
-// rows is a table of (user, owner, number) to be added to edges.
+// rows is a table of (user, owner, number) to be added to edges, in columns.
+// The ids of row i are of[owner[i]] and by[user[i]]; rows without either, of an
+// owner with itself, or with a number below 1 are none.
 type rows struct {
-	n       int
-	get     func(i int) (owner, user int32, v int64, ok bool)
-	owners  int // ids are below
-	workers int
+	owner, user []int32
+	of, by      []int32
+	number      []int64
+	owners      int // ids are below
+	workers     int
+}
+
+// at returns row i, false if it is none.
+func (r *rows) at(i int) (owner, user int32, ok bool) {
+	o, u := r.owner[i], r.user[i]
+	if o < 0 || u < 0 || r.number[i] < 1 {
+		return 0, 0, false
+	}
+	owner, user = r.of[o], r.by[u]
+	return owner, user, owner != user
 }
 
 // collect sorts rows by owner: each worker counts its part of the rows, then
 // puts them at places that follow from the counts, so that rows of one owner
 // keep the order of the table, which is that of users.
 func collect(r rows, rank []int32) *edges {
-	counts := make([][]uint32, r.workers)
-	inParts(r.workers, r.n, func(w, lo, hi int) {
+	places := make([][]uint32, r.workers) // by worker and owner: first the count, then the next place
+	inParts(r.workers, len(r.number), func(w, lo, hi int) {
 		c := make([]uint32, r.owners)
 		for i := lo; i < hi; i++ {
-			if o, _, _, ok := r.get(i); ok {
+			if o, _, ok := r.at(i); ok {
 				c[o]++
 			}
 		}
-		counts[w] = c
+		places[w] = c
 	})
 	e := &edges{start: make([]int64, r.owners+1)}
-	var total int64
+	var total uint32 // a table has fewer rows than 2³²
 	for o := range r.owners {
-		e.start[o] = total
-		var before uint32
-		for _, c := range counts {
+		e.start[o] = int64(total)
+		for _, c := range places {
 			if c != nil {
-				c[o], before = before, before+c[o]
+				c[o], total = total, total+c[o]
 			}
 		}
-		total += int64(before)
 	}
-	e.start[r.owners] = total
+	e.start[r.owners] = int64(total)
 	if total == 0 {
 		return e
 	}
-	e.user, e.level = make([]int32, total), make([]uint32, total)
-	inParts(r.workers, r.n, func(w, lo, hi int) {
-		c := counts[w]
+	e.list = make([]edge, total)
+	inParts(r.workers, len(r.number), func(w, lo, hi int) {
+		c := places[w]
 		for i := lo; i < hi; i++ {
-			if o, u, v, ok := r.get(i); ok {
-				p := e.start[o] + int64(c[o])
+			if o, u, ok := r.at(i); ok {
+				e.putMore(o, int64(c[o]), u, r.number[i])
 				c[o]++
-				e.user[p] = u
-				e.putMore(o, p, v)
 			}
 		}
 	})
@@ -129,7 +144,7 @@ func (e *edges) order(rank []int32, workers int) {
 	inParts(workers, n, func(w, lo, hi int) {
 		for o := lo; o < hi; o++ {
 			for i := e.start[o] + 1; i < e.start[o+1]; i++ {
-				if rank[e.user[i-1]] >= rank[e.user[i]] {
+				if rank[e.list[i-1].user] >= rank[e.list[i].user] {
 					untidy[w] = true
 					return
 				}
@@ -148,7 +163,7 @@ func (e *edges) order(rank []int32, workers int) {
 	for o := range int32(n) {
 		cells = cells[:0]
 		for i := e.start[o]; i < e.start[o+1]; i++ {
-			cells = append(cells, cell{e.user[i], e.rawAt(o, i)})
+			cells = append(cells, cell{e.list[i].user, e.rawAt(o, i)})
 		}
 		slices.SortStableFunc(cells, func(a, b cell) int { return int(rank[a.user]) - int(rank[b.user]) })
 		e.start[o] = out
@@ -157,21 +172,20 @@ func (e *edges) order(rank []int32, workers int) {
 				cells[k].v += cells[k-1].v
 				out--
 			}
-			e.user[out] = c.user
-			e.put(o, out, cells[k].v)
+			e.put(o, out, c.user, cells[k].v)
 			out++
 		}
 	}
 	e.start[n] = out
-	e.user, e.level = e.user[:out], e.level[:out]
+	e.list = e.list[:out]
 }
 
 // rawAt is at before repeated pairs were added up. Two of them share a cell of
 // big, which therefore holds their sum: the first takes it all.
 func (e *edges) rawAt(owner int32, i int64) int64 {
 	v := e.at(owner, i)
-	if e.level[i] == escaped {
-		e.big[pair(owner, e.user[i])] = 0
+	if e.list[i].level == escaped {
+		e.big[pair(owner, e.list[i].user)] = 0
 	}
 	return v
 }
@@ -180,18 +194,18 @@ func (e *edges) rawAt(owner int32, i int64) int64 {
 // from several workers at once, an owner's pairs from one of them.
 func (e *edges) mergeInto(delta *edges, rank []int32, workers int, changed func(worker int, owner, user int32, before, after int64)) {
 	n := len(delta.start) - 1
-	if len(delta.user) == 0 {
+	if len(delta.list) == 0 {
 		return
 	}
-	if len(e.user) == 0 {
+	if len(e.list) == 0 {
 		inParts(workers, n, func(w, lo, hi int) {
 			for o := int32(lo); o < int32(hi); o++ {
 				for i := delta.start[o]; i < delta.start[o+1]; i++ {
-					changed(w, o, delta.user[i], 0, delta.at(o, i))
+					changed(w, o, delta.list[i].user, 0, delta.at(o, i))
 				}
 			}
 		})
-		e.start, e.user, e.level, e.big = delta.start, delta.user, delta.level, delta.big
+		e.start, e.list, e.big = delta.start, delta.list, delta.big
 		return
 	}
 	start := make([]int64, n+1)
@@ -204,16 +218,16 @@ func (e *edges) mergeInto(delta *edges, rank []int32, workers int, changed func(
 	for o := range start {
 		start[o], total = total, total+start[o]
 	}
-	out := edges{start: start, user: e.user, level: e.level, big: e.big}
-	if total != int64(len(e.user)) {
-		out.user, out.level = make([]int32, total), make([]uint32, total)
+	out := edges{start: start, list: e.list, big: e.big}
+	if total != int64(len(e.list)) {
+		out.list = make([]edge, total)
 	}
 	inParts(workers, n, func(w, lo, hi int) {
 		for o := int32(lo); o < int32(hi); o++ {
 			out.fill(e, delta, rank, o, func(user int32, before, after int64) { changed(w, o, user, before, after) })
 		}
 	})
-	e.start, e.user, e.level, e.big = out.start, out.user, out.level, out.big
+	e.start, e.list, e.big = out.start, out.list, out.big
 }
 
 // union counts the users of an owner in e or delta.
@@ -221,7 +235,7 @@ func (e *edges) union(delta *edges, rank []int32, o int) int64 {
 	i, iEnd, j, jEnd := e.start[o], e.start[o+1], delta.start[o], delta.start[o+1]
 	n := iEnd - i + jEnd - j
 	for i < iEnd && j < jEnd {
-		a, b := rank[e.user[i]], rank[delta.user[j]]
+		a, b := rank[e.list[i].user], rank[delta.list[j].user]
 		if a == b {
 			n--
 		}
@@ -242,23 +256,24 @@ func (e *edges) fill(a, delta *edges, rank []int32, o int32, changed func(user i
 	i, iEnd, j, jEnd := a.start[o], a.start[o+1], delta.start[o], delta.start[o+1]
 	for k := e.start[o]; i < iEnd || j < jEnd; k++ {
 		switch {
-		case j == jEnd || i < iEnd && rank[a.user[i]] < rank[delta.user[j]]:
-			e.user[k], e.level[k] = a.user[i], a.level[i]
+		case j == jEnd || i < iEnd && rank[a.list[i].user] < rank[delta.list[j].user]:
+			e.list[k] = a.list[i]
 			i++
-		case i == iEnd || rank[delta.user[j]] < rank[a.user[i]]:
-			v := delta.at(o, j)
-			e.user[k] = delta.user[j]
-			e.put(o, k, v)
-			changed(e.user[k], 0, v)
+		case i == iEnd || rank[delta.list[j].user] < rank[a.list[i].user]:
+			user, v := delta.list[j].user, delta.at(o, j)
+			e.put(o, k, user, v)
+			changed(user, 0, v)
 			j++
 		default:
-			e.bigger.Lock()
-			before := a.at(o, i)
-			e.bigger.Unlock()
-			after := before + delta.at(o, j)
-			e.user[k] = a.user[i]
-			e.put(o, k, after)
-			changed(e.user[k], before, after)
+			user, old := a.list[i].user, int64(a.list[i].level)
+			if old == escaped {
+				e.bigger.Lock()
+				old = a.at(o, i)
+				e.bigger.Unlock()
+			}
+			v := old + delta.at(o, j)
+			e.put(o, k, user, v)
+			changed(user, old, v)
 			i, j = i+1, j+1
 		}
 	}

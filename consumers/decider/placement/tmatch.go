@@ -167,9 +167,13 @@ func (t *TMatch) importFriends() {
 	owners, users := column(func(f Friend) string { return f.Owner }), column(func(f Friend) string { return f.User })
 	s.grow()
 	t.follow()
-	delta := collect(rows{n: len(friends), owners: s.names.len(), workers: t.workers, get: func(i int) (int32, int32, int64, bool) {
-		return owners[i], users[i], max(friends[i].Level, 1), true
-	}}, s.names.rank)
+	each, levels := make([]int32, len(friends)), make([]int64, len(friends))
+	for i, f := range friends {
+		each[i], levels[i] = int32(i), max(f.Level, 1)
+	}
+	delta := collect(rows{
+		owner: each, user: each, of: owners, by: users, number: levels, owners: s.names.len(), workers: t.workers,
+	}, s.names.rank)
 	t.addSocial(delta)
 }
 

@@ -50,7 +50,7 @@ func (t *TMatch) weigh(id int32, w *weights) {
 	w.friends = 0
 	lo, hi := s.social.of(id)
 	for i := lo; i < hi; i++ {
-		f, ok := s.place(s.social.user[i], t.mean)
+		f, ok := s.place(s.social.list[i].user, t.mean)
 		if !ok {
 			continue
 		}
