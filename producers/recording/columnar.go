@@ -50,7 +50,7 @@ type columnarSource struct {
 }
 
 // batchRows is how many rows are decoded at a time.
-const batchRows = 16 << 10
+const batchRows = 8 << 10
 
 func newColumnar(in *input, format Format, t *interner, note func(string)) (*columnarSource, error) {
 	// The goroutine has its own table: another file's may be at work.

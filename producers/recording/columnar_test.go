@@ -212,7 +212,7 @@ func TestDamagedColumnarFiles(t *testing.T) {
 				t.Errorf("%s cut at %d of %d: %v, %d rows", name, n, len(whole), got.err, len(got.rows))
 			}
 		}
-		for at := 5; at < len(whole); at += len(whole)/400 + 1 {
+		for at := 5; at < len(whole); at += len(whole)/100 + 1 {
 			b := bytes.Clone(whole)
 			b[at] ^= 0x5a
 			got := readAll(t, Options{}, save(t, name, b))
@@ -225,8 +225,8 @@ func TestDamagedColumnarFiles(t *testing.T) {
 
 func TestCloseInTheMiddle(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.parquet")
-	write(t, path, manyRows(5*batchRows))
-	for _, n := range []int{0, 1, batchRows, batchRows + 1, 4 * batchRows} {
+	write(t, path, manyRows(3*batchRows))
+	for _, n := range []int{0, 1, batchRows, batchRows + 1, 2 * batchRows} {
 		r, err := Open([]string{path}, Options{})
 		if err != nil {
 			t.Fatal(err)

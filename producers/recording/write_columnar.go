@@ -16,7 +16,7 @@ import (
 const (
 	// groupRows is how many rows go into a row group of Parquet or a record
 	// batch of Arrow: enough for dictionaries to pay, little enough to hold.
-	groupRows = 128 << 10
+	groupRows = 64 << 10
 	// createdBy keeps the library's version out of the bytes.
 	createdBy = "penstock"
 )
@@ -32,7 +32,13 @@ func newParquetEncoder(out io.Writer) (*columnarEncoder, error) {
 	props := parquet.NewWriterProperties(
 		parquet.WithCompression(compress.Codecs.Zstd),
 		parquet.WithDictionaryDefault(true),
+		// These hardly repeat; and the library reads floats from a dictionary
+		// slowly.
 		parquet.WithDictionaryFor("time", false),
+		parquet.WithDictionaryFor("id", false),
+		parquet.WithDictionaryFor("trace", false),
+		parquet.WithDictionaryFor("lat", false),
+		parquet.WithDictionaryFor("lon", false),
 		parquet.WithMaxRowGroupLength(groupRows),
 		// A group in one piece: the library fails on the second piece of a
 		// dictionary column without nulls.
