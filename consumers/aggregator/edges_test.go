@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -155,9 +156,10 @@ func TestGreatStateIsOneBatch(t *testing.T) {
 		publish(t, c, m.message(t))
 	}
 	publish(t, c, mark(event.End, "R", hour, batches))
-	start(t, Options{Client: bustest.Client(t, b), Group: window.Owners, Advice: Always{}})
+	// The clock stands still, so that nothing is due but at the end.
+	start(t, Options{Client: bustest.Client(t, b), Group: window.Owners, Advice: Always{}, Clock: clock.NewManual(time.UnixMicro(0))})
 	got := outputs(t, c, window.Owners, 0, watermarkAt(hour))
-	if got.commit.Panes < 4 || got.count != 2 {
+	if got.commit.Panes < 3 || got.count != 2 {
 		t.Fatalf("%d panes in %d commits, want a claim and one flush of several", got.commit.Panes, got.count)
 	}
 	for _, name := range []string{"traffic", "interactions", "places"} {
@@ -266,6 +268,76 @@ func TestTrimmerKeepsWhatIsNotCovered(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestTimedFlushes moves the clock by hand.
+func TestTimedFlushes(t *testing.T) {
+	b := bustest.Start(t, func(o *bus.Options) { o.Partitions = 1 })
+	c := bustest.Client(t, b)
+	clk := clock.NewManual(time.UnixMicro(1e15))
+	start(t, Options{Client: bustest.Client(t, b), Group: window.Fast, Advice: Always{}, Clock: clk})
+	last := func() *window.Commit {
+		m, err := c.Last(t.Context(), subject.WindowsStream, subject.Windows(window.Fast, 0))
+		if errors.Is(err, bus.ErrNoMessage) {
+			return new(window.Commit)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		commit, err := window.CommitOf(m.Header, m.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return commit
+	}
+	// until moves the clock by steps until the last commit is as wanted, and
+	// returns how far it went.
+	until := func(step time.Duration, done func(*window.Commit) bool) time.Duration {
+		t.Helper()
+		deadline := time.After(bustest.Timeout)
+		for at := time.Duration(0); ; at += step {
+			if done(last()) {
+				return at
+			}
+			select {
+			case <-deadline:
+				t.Fatalf("not after %v; last %+v", at, last())
+			default:
+			}
+			clk.Advance(step)
+		}
+	}
+	if err := clk.Await(t.Context(), 1); err != nil { // the ticker: it has claimed
+		t.Fatal(err)
+	}
+	claim := last().Flush
+
+	// Panes go out a second after the last flush; without an event nothing does.
+	publish(t, c, batch{run: "R", seq: 1, watermark: 5, rows: []event.Request{rowAt(5, "ann", "bob", "east")}}.message(t))
+	until(time.Second, func(c *window.Commit) bool { return c.Covered == 1 && c.Panes == 1 })
+	flush := last().Flush
+	for range 5 {
+		clk.Advance(time.Second)
+	}
+	if got := last().Flush; got != flush || got == claim {
+		t.Fatal("a flush of nothing")
+	}
+
+	// The watermark passes a window's end: a commit without panes.
+	publish(t, c, mark(event.Heartbeat, "R", 10_000_000, 1))
+	until(time.Second, func(c *window.Commit) bool { return c.Watermark == 10_000_000 && c.Panes == 0 })
+
+	// It does not pass another: the covered sequence still moves, after 5 min.
+	publish(t, c, mark(event.Heartbeat, "R", 11_000_000, 1))
+	if at := until(time.Minute, func(c *window.Commit) bool { return c.Covered == 3 }); at < DefaultFlushOwners-time.Minute {
+		t.Fatalf("a commit without need after %v", at)
+	}
+
+	// Renewed daily.
+	flush = last().Flush
+	if at := until(time.Hour, func(c *window.Commit) bool { return c.Flush != flush }); at < 23*time.Hour {
+		t.Fatalf("renewed after %v", at)
+	}
 }
 
 func TestOptionsThatCannotWork(t *testing.T) {

@@ -34,7 +34,7 @@ func (w *worker) due() bool {
 	w.ticked = false
 	age := w.opts.Clock.Now().Sub(w.began)
 	switch {
-	case w.book.Passed():
+	case w.book.Passed(), w.parked:
 		return true
 	case age >= renewAfter:
 		return true
@@ -63,7 +63,7 @@ func (w *worker) launch(ctx context.Context) {
 	tables := w.state.Tables()
 	commit := w.book.Commit()
 	commit.Flush, commit.Owner = newID(w.opts.Clock), w.opts.Owner
-	w.began, w.unread = w.opts.Clock.Now(), 0
+	w.began, w.unread, w.parked = w.opts.Clock.Now(), 0, false
 	w.count(Excluded, commit.Excluded)
 	began, expect, done := w.began, w.last, w.flight
 	go func() {

@@ -33,7 +33,8 @@ const parkTries = 5
 
 // reject parks a message that cannot be used, with why and where it stood, at
 // most SampledRejects of a run. It was booked before. The id makes a message
-// that is read again, or by several partitions, one reject.
+// that is read again, or by several partitions, one reject; a commit that covers
+// it follows within a second, long before the server forgets the id.
 func (w *worker) reject(ctx context.Context, m *bus.Msg, run, reason string, why error) error {
 	w.count(Rejected, 1)
 	if !w.book.Park(run, SampledRejects) {
@@ -62,6 +63,7 @@ func (w *worker) reject(ctx context.Context, m *bus.Msg, run, reason string, why
 	for n, wait := 1, retryLeast; ; n, wait = n+1, min(2*wait, retryMost) {
 		_, err := w.opts.Client.Publish(ctx, out, id)
 		if err == nil {
+			w.parked = true
 			return nil
 		}
 		if n == parkTries {

@@ -42,6 +42,7 @@ type worker struct {
 	unread  int       // bytes of events read since
 	ticked  bool
 	leaving bool // the advice names another
+	parked  bool // a reject waits to be covered, so that it isn't sent again
 
 	decoder  event.Decoder
 	gauges   event.GaugeDecoder
@@ -95,7 +96,8 @@ func (w *worker) claim(ctx context.Context) error {
 		return err
 	}
 	w.decoder.Columns(w.state.Columns()...)
-	w.told, w.newest, w.unread, w.ticked, w.leaving = w.book.Total(), window.NullInt, 0, false, false
+	w.told, w.newest, w.unread = w.book.Total(), window.NullInt, 0
+	w.ticked, w.leaving, w.parked = false, false, false
 	w.flight = make(chan landed, 1)
 	w.launch(ctx)
 	l := <-w.flight

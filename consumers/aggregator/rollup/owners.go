@@ -186,6 +186,7 @@ func (s *owners) place(w *ownersWindow, c *cached, n int32, user uint32) *seen {
 
 // add counts a position; the greatest of (time, lat, lon) is the latest.
 func (p *seen) add(t int64, lat, lon float32) {
+	lat, lon = lat+0, lon+0 // one spelling of 0
 	if t > p.time || t == p.time && (lat > p.lat || lat == p.lat && lon > p.lon) {
 		p.time, p.lat, p.lon = t, lat, lon
 	}

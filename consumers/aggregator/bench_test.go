@@ -1,0 +1,84 @@
+package aggregator
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"penstock/consumers/aggregator/ledger"
+	"penstock/consumers/aggregator/rollup"
+	"penstock/schemas/event"
+	"penstock/schemas/window"
+)
+
+// encodedDay returns bodies of 8,192 requests each, as the paper's day has
+// them, or with owners of Zipf's law.
+func encodedDay(b *testing.B, people, batches int) (bodies [][]byte) {
+	b.Helper()
+	rng := rand.New(rand.NewPCG(1, 1))
+	zipf := rand.NewZipf(rng, 1.0001, 1, uint64(people-1))
+	pick := func() int {
+		if people > 10_000 {
+			return int(zipf.Uint64())
+		}
+		return rng.IntN(people)
+	}
+	sites := []string{"us-east", "us-central", "us-west"}
+	var enc event.Encoder
+	for k := range batches {
+		var rows event.Requests
+		for i := range event.MaxRows {
+			owner, user := pick(), pick()
+			r := event.NewRequest(int64(k*event.MaxRows+i) * 10_000)
+			r.Owner, r.User = fmt.Sprintf("user-%07d", owner), fmt.Sprintf("user-%07d", user)
+			r.ToSite, r.FromSite = sites[owner%3], sites[user%3]
+			r.FromComponent, r.ToComponent, r.Class = "app", "store", "dynamic"
+			r.Lat, r.Lon = float32(30+user%20), -float32(70+user%50)
+			r.Bytes, r.Status = 1000, 200
+			r.Wait, r.Service, r.Network = int64(rng.IntN(500)), int64(1000+rng.ExpFloat64()*5000), int64(5000+rng.ExpFloat64()*20_000)
+			rows.Append(&r)
+		}
+		body, err := enc.Encode(nil, &rows)
+		if err != nil {
+			b.Fatal(err)
+		}
+		bodies = append(bodies, body)
+	}
+	return bodies
+}
+
+// BenchmarkTake decodes, books and adds up batches, and encodes what a flush of
+// an hour sends; all but the bus.
+func BenchmarkTake(b *testing.B) {
+	for _, people := range []int{2500, 1_000_000} {
+		bodies := encodedDay(b, people, 40)
+		for _, group := range window.Groups {
+			b.Run(fmt.Sprintf("people=%d/%s", people, group), func(b *testing.B) {
+				w := &worker{book: ledger.New(ledger.ConfigOf(group, 0, 0)), newest: window.NullInt}
+				w.state, _ = rollup.New(group)
+				w.decoder.Columns(w.state.Columns()...)
+				h := event.Header{Schema: event.RequestSchema, Encoding: event.EncodingS2, Run: "R", Rows: event.MaxRows}
+				b.ReportAllocs()
+				b.ResetTimer()
+				sent := 0
+				for i := range b.N {
+					h.Seq = uint64(i + 1)
+					if err := w.add(ledger.Position{Seq: h.Seq, Time: 1}, &h, bodies[i%len(bodies)]); err != nil {
+						b.Fatal(err)
+					}
+					if w.state.Size() >= DefaultFlushBytes || i%len(bodies) == len(bodies)-1 {
+						msgs, err := encode(w.state.Tables(), w.book.Commit(), PaneBytes)
+						if err != nil {
+							b.Fatal(err)
+						}
+						for _, m := range msgs {
+							sent += len(m.Data)
+						}
+					}
+				}
+				b.ReportMetric(float64(b.N*event.MaxRows)/b.Elapsed().Seconds()/1e6, "Mrows/s")
+				b.ReportMetric(float64(sent)/float64(b.N*event.MaxRows), "B/row")
+			})
+		}
+	}
+}
