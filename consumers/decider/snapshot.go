@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/s2"
 
 	"penstock/consumers/panes"
@@ -29,8 +30,10 @@ const snapshotMagic = "penstock snapshot 1\n"
 const maxHead = 256 << 20
 
 // writeSnapshot writes the state of the loop, the open windows and the policy,
-// compressed. Compression carries checksums.
-func writeSnapshot(w io.Writer, s *state, asm *panes.Assembler, p Policy) error {
+// compressed, and a checksum of that.
+func writeSnapshot(out io.Writer, s *state, asm *panes.Assembler, p Policy) error {
+	sum := xxhash.New()
+	w := io.MultiWriter(out, sum)
 	s.Answers.settle()
 	head, err := json.Marshal(snapshotHead{
 		Version: 1, Kind: p.Kind(), Config: ConfigDigest(p.Config()), Digest: p.Digest(), Loop: *s,
@@ -52,11 +55,13 @@ func writeSnapshot(w io.Writer, s *state, asm *panes.Assembler, p Policy) error 
 	if err := p.Snapshot(z); err != nil {
 		return fmt.Errorf("snapshot of policy %s: %w", p.Kind(), err)
 	}
-	// The end mark tells a snapshot from the beginning of one.
 	if _, err := z.Write([]byte(snapshotMagic)); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	if err := z.Close(); err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	if _, err := out.Write(binary.BigEndian.AppendUint64(nil, sum.Sum64())); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	return nil
@@ -64,10 +69,16 @@ func writeSnapshot(w io.Writer, s *state, asm *panes.Assembler, p Policy) error 
 
 // openSnapshot reads the head of a snapshot; rest is what follows it.
 func openSnapshot(body []byte) (*snapshotHead, *bytes.Reader, error) {
+	cut := len(body) - 8
+	if cut < 0 || xxhash.Sum64(body[:cut]) != binary.BigEndian.Uint64(body[cut:]) {
+		return nil, nil, fmt.Errorf("%d bytes with another checksum: %w", len(body), ErrSnapshot)
+	}
+	body = body[:cut]
 	raw, err := io.ReadAll(s2.NewReader(bytes.NewReader(body)))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
+	// The mark at the end tells a snapshot from what a policy wrote of one.
 	begin := []byte(snapshotMagic)
 	if len(raw) < 2*len(begin)+8 || !bytes.HasPrefix(raw, begin) || !bytes.HasSuffix(raw, begin) {
 		return nil, nil, fmt.Errorf("%d bytes without the marks of a snapshot: %w", len(raw), ErrSnapshot)

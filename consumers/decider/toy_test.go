@@ -129,9 +129,9 @@ func (p *toy) Apply(o *control.Outcome) {
 	if x == nil || x.Pending != o.Move || o.Move == 0 {
 		return
 	}
-	x.Pending = 0
+	// A version that was answered is spent, whatever the answer.
+	x.Pending, x.Version = 0, o.Move
 	if o.Status == control.Done {
-		x.Version = o.Move
 		x.Requests = 0
 		x.Site = slices.Index(p.cfg.Sites, o.Scope)
 	}

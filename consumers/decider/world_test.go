@@ -71,14 +71,14 @@ type row struct {
 	requests int64
 }
 
-// commit publishes a flush of a partition: rows and a watermark, the end of
-// window n.
+// commit publishes a flush of a partition in one message: rows and a watermark,
+// the end of window n.
 func (w *world) commit(p, n int, incomplete []window.Interval, rows ...row) {
 	w.t.Helper()
 	w.flush++
 	id := fmt.Sprintf("flush-%d", w.flush)
 	subj := subject.Windows(window.Owners, p)
-	var msgs []bus.Msg
+	var tables [][]byte
 	if len(rows) > 0 {
 		t := window.NewTable(window.Traffic)
 		for _, r := range rows {
@@ -87,20 +87,20 @@ func (w *world) commit(p, n int, incomplete []window.Interval, rows ...row) {
 		t.Sort()
 		body, err := t.Encode(nil)
 		w.ok(err)
-		msgs = append(msgs, bus.Msg{Subject: subj, Data: body, Header: map[string][]string{
-			control.HeaderSchema: {window.PanesSchema}, window.HeaderFlush: {id},
-		}})
+		tables = append(tables, body)
 	}
 	c := window.Commit{
 		Group: window.Owners, Partition: p, Flush: id, Owner: "test", Watermark: epoch + int64(n+1)*hour,
-		Panes: len(msgs), Incomplete: incomplete,
+		Panes: len(tables), Incomplete: incomplete,
 	}
 	body, err := c.Encode()
 	w.ok(err)
-	msgs = append(msgs, bus.Msg{Subject: subj, Data: body, Header: map[string][]string{
-		control.HeaderSchema: {window.CommitSchema}, window.HeaderFlush: {id},
-	}})
-	last, err := w.client.PublishFenced(w.ctx, msgs, w.last[subj])
+	m := bus.Msg{Subject: subj, Header: map[string][]string{control.HeaderSchema: {window.CommitSchema}, window.HeaderFlush: {id}}}
+	var lengths string
+	if m.Data, lengths = window.Join(tables, body); lengths != "" {
+		m.Header[window.HeaderPanes] = []string{lengths}
+	}
+	last, err := w.client.PublishFenced(w.ctx, []bus.Msg{m}, w.last[subj])
 	w.ok(err)
 	w.last[subj] = last
 }

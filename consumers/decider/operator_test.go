@@ -1,0 +1,250 @@
+package decider
+
+import (
+	"testing"
+	"time"
+
+	"penstock/infra/bus"
+	"penstock/schemas/control"
+	"penstock/schemas/subject"
+	"penstock/schemas/window"
+)
+
+func TestModesSwitchLive(t *testing.T) {
+	w := newWorld(t, 2, bus.Replay)
+	r := w.start()
+	modeKey := control.ModeKey(control.Placement)
+	for n, step := range []struct {
+		set      string // value of the switch; "-": leave it, "": delete it
+		mode     control.Mode
+		reasons  string
+		commands int
+	}{
+		{"-", control.Act, "", 1},
+		{`{"version":1,"mode":"advise"}`, control.Advise, "", 1},
+		// As if nothing had moved: the same advice again.
+		{"-", control.Advise, "", 1},
+		{`{"version":1,"mode":"observe"}`, control.Observe, Observing, 0},
+		{"", control.Act, "", 1},
+		// What was decided in act is under way until it is answered.
+		{"-", control.Act, "MoveUnderWay", 0},
+		{`{"version":1,"mode":"fast"}`, control.Act, Frozen + " " + SwitchUnreadable + " MoveUnderWay", 0},
+	} {
+		switch step.set {
+		case "-":
+		case "":
+			w.set(modeKey, nil)
+		default:
+			w.set(modeKey, step.set)
+		}
+		w.close(n, row{n, "regular", 9})
+		d := w.next()
+		if d.record.Mode != step.mode || codes(d.record) != step.reasons || len(d.commands) != step.commands {
+			t.Errorf("window %d: mode %s, reasons %q, %d commands; expected %s, %q, %d",
+				n, d.record.Mode, codes(d.record), len(d.commands), step.mode, step.reasons, step.commands)
+		}
+		for _, c := range d.commands {
+			if c.Mode != step.mode {
+				t.Errorf("window %d: a command of mode %s", n, c.Mode)
+			}
+		}
+		// Windows 4 and later are left without an answer.
+		if n < 4 {
+			w.settle(d)
+		}
+	}
+	r.stop()
+	// Every window has a record, and each can be decided again.
+	if _, err := Load(w.ctx, w.reading()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEvacuationIsPassedOnAndRecorded(t *testing.T) {
+	w := newWorld(t, 1, bus.Replay)
+	w.set(control.EvacuateKey("böse"), control.Switch{Version: 1, On: true})
+	w.set(control.EvacuateKey("east"), control.Switch{Version: 1, On: true})
+	w.set(control.EvacuateKey("west"), control.Switch{Version: 1})
+	r := w.start()
+	w.close(0, row{0, "regular", 1})
+	if got := w.next().record.Operator.Evacuate; len(got) != 2 || got[0] != "böse" || got[1] != "east" {
+		t.Errorf("evacuate %q", got)
+	}
+	r.stop()
+}
+
+func TestIncompleteWindowHasNoCommands(t *testing.T) {
+	w := newWorld(t, 2, bus.Replay)
+	r := w.start()
+	lost := []window.Interval{
+		{From: epoch + hour/2, To: epoch + hour/2 + 7, Reason: "lost"},
+		{From: epoch, To: epoch + 1, Reason: "dropped"},
+	}
+	w.commit(0, 0, lost[:1], row{0, "regular", 9})
+	w.commit(1, 0, lost[1:])
+	d := w.next()
+	if !d.record.Incomplete || len(d.commands) != 0 || codes(d.record) != IncompleteWindow {
+		t.Errorf("incomplete %v, %d commands, reasons %q", d.record.Incomplete, len(d.commands), codes(d.record))
+	}
+	w.close(1, row{1, "regular", 9})
+	if d := w.next(); d.record.Incomplete || len(d.commands) != 1 {
+		t.Errorf("the window after: %+v", d.record)
+	}
+	r.stop()
+}
+
+func TestFallsBackToAdviseByItself(t *testing.T) {
+	w := newWorld(t, 2, bus.Replay)
+	r := w.start()
+	w.answer = func(control.Move) control.Status { return control.Refused }
+	var d *decided
+	for n := range 3 {
+		w.close(n, row{n, "regular", 9}, row{n, "other", 9})
+		if d = w.next(); d.record.Mode != control.Act {
+			t.Fatalf("window %d: %+v", n, d.record)
+		}
+		w.settle(d)
+	}
+	for n := 3; n < 5; n++ {
+		w.close(n, row{n, "regular", 9})
+		d = w.next()
+		if d.record.Mode != control.Advise || d.record.Operator.Mode != control.Act || codes(d.record) != FellBackToAdvise {
+			t.Errorf("window %d: mode %s of %s, reasons %q", n, d.record.Mode, d.record.Operator.Mode, codes(d.record))
+		}
+		w.settle(d)
+		r.settled()
+		if s := r.Status(); !s.FellBack || s.Mode != control.Advise {
+			t.Errorf("window %d: status %+v", n, s)
+		}
+		// It holds over a restart, with and without a snapshot.
+		if n == 3 {
+			r.kill()
+		} else {
+			r.stop()
+		}
+		r = w.start()
+	}
+	w.close(5, row{5, "regular", 9})
+	if d = w.next(); d.record.Mode != control.Advise {
+		t.Errorf("after a restart: %+v", d.record)
+	}
+	w.answer = nil
+	w.set(control.ModeKey(control.Placement), control.Switch{Version: 1, Mode: control.Act})
+	w.close(6, row{6, "regular", 9})
+	if d = w.next(); d.record.Mode != control.Act || codes(d.record) != "" {
+		t.Errorf("after the operator set the mode: mode %s, reasons %q", d.record.Mode, codes(d.record))
+	}
+	w.settle(d)
+	w.close(7, row{7, "regular", 9})
+	if d = w.next(); d.record.Mode != control.Act {
+		t.Errorf("it falls back for what was forgiven: %+v", d.record)
+	}
+	r.stop()
+	if _, err := Load(w.ctx, w.reading()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRollbackIsCarriedOutOnceAndFreezes(t *testing.T) {
+	w := newWorld(t, 2, bus.Replay)
+	r := w.start()
+	w.close(0, row{0, "regular", 9})
+	w.settle(w.next()) // regular is at west now
+	after := time.UnixMicro(epoch).UTC()
+	w.set(control.RollbackKey(control.Placement), control.Switch{Version: 1, After: &after})
+
+	// Something of the window is missing: the rollback waits, and freezes.
+	w.commit(0, 1, []window.Interval{{From: epoch + hour, To: epoch + hour + 1, Reason: "lost"}}, row{1, "regular", 1})
+	w.commit(1, 1, nil)
+	d := w.next()
+	if len(d.commands) != 0 || codes(d.record) != IncompleteWindow+" "+Frozen+" "+RollbackWaits {
+		t.Fatalf("incomplete window: reasons %q, %d commands", codes(d.record), len(d.commands))
+	}
+	w.close(2, row{2, "regular", 1})
+	d = w.next()
+	if len(d.commands) != 1 || d.commands[0].Scope != "east" || d.record.Operator.Rollback == nil || !d.record.Operator.Frozen {
+		t.Fatalf("rollback: %+v with %d commands", d.record, len(d.commands))
+	}
+	w.settle(d)
+	r.kill() // and decided again as recorded
+	r = w.start()
+	for n := 3; n < 5; n++ {
+		w.close(n, row{n, "regular", 9})
+		if d = w.next(); len(d.commands) != 0 || codes(d.record) != Frozen || d.record.Operator.Rollback != nil {
+			t.Errorf("window %d after the rollback: reasons %q, %d commands", n, codes(d.record), len(d.commands))
+		}
+	}
+	w.set(control.FreezeKey(control.Placement), control.Switch{Version: 1})
+	w.close(5, row{5, "regular", 9})
+	if d = w.next(); len(d.commands) != 1 || d.record.Operator.Frozen {
+		t.Errorf("after the thaw: %+v", d.record)
+	}
+	r.stop()
+}
+
+// Serving trims what two snapshots cover, and can still be restarted.
+func TestServeTrims(t *testing.T) {
+	const windows = 100
+	w := newWorld(t, 2, bus.Serve)
+	serve := func(o *Options) { o.Purpose = bus.Serve }
+	r := w.start(serve)
+	for n := range windows {
+		w.close(n, traffic(n)...)
+		d := w.next()
+		if n == 20 {
+			// A move that is never answered stays on the bus.
+			d.commands = nil
+		}
+		w.settle(d)
+	}
+	r.settled()
+	count := func(stream string, subjects ...string) (first, n uint64) {
+		t.Helper()
+		rd, err := w.client.Read(w.ctx, stream, subjects, 0)
+		w.ok(err)
+		defer rd.Close()
+		for m := range rd.C() {
+			if n++; first == 0 {
+				first = m.Seq
+			}
+			if m.Pending == 0 {
+				break
+			}
+		}
+		return first, n
+	}
+	if _, n := count(subject.CommandsStream, subject.Decisions("placement")); n < keepLeast || n > keepLeast+8 {
+		t.Errorf("%d decisions are kept, expected at least %d and few more", n, keepLeast)
+	}
+	if _, n := count(subject.WindowsStream, subject.Windows(window.Owners, 0)); n > 3*8*2 {
+		t.Errorf("%d messages of WINDOWS are kept", n)
+	}
+	unanswered := windowSeqs(w, 20)
+	if first, n := count(subject.CommandsStream, subject.CommandsOf("placement")); n < keepLeast || first > unanswered && unanswered > 0 {
+		t.Errorf("%d commands are kept, the first at %d; an unanswered one was at %d", n, first, unanswered)
+	}
+	r.kill()
+	r = w.start(serve)
+	w.lockstep(windows, windows+3)
+	r.stop()
+}
+
+// windowSeqs is the least sequence of a command of window n that is still there.
+func windowSeqs(w *world, n int) uint64 {
+	w.t.Helper()
+	r, err := w.client.Read(w.ctx, subject.CommandsStream, []string{subject.CommandsOf("placement")}, 0)
+	w.ok(err)
+	defer r.Close()
+	for m := range r.C() {
+		c, err := control.DecodeCommand(m.Data)
+		w.ok(err)
+		if c.Window.Start.Equal(time.UnixMicro(epoch + int64(n)*hour)) {
+			return m.Seq
+		}
+		if m.Pending == 0 {
+			break
+		}
+	}
+	w.t.Errorf("the unanswered command of window %d is gone", n)
+	return 0
+}
