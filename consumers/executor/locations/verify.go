@@ -1,0 +1,165 @@
+package locations
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"penstock/infra/objectstore"
+	"penstock/schemas/control"
+)
+
+// Fault is what can be wrong with an owner's copies.
+type Fault string
+
+// The faults.
+const (
+	// Missing: locations names a site, and its store has no copy.
+	Missing Fault = "missing"
+	// NotLive: the copy that locations names is closed to writers.
+	NotLive Fault = "not-live"
+	// Unsettled: the copy that locations names was flipped to and not opened yet:
+	// its mover was cut off and will do so when it comes back.
+	Unsettled Fault = "unsettled"
+	// SecondLive: another copy than the one that locations names may be written
+	// to as well.
+	SecondLive Fault = "second-live"
+	// Ambiguous: there is no entry and not exactly one copy that may be written
+	// to.
+	Ambiguous Fault = "ambiguous"
+	// Leftover: an incoming copy of a move that is over.
+	Leftover Fault = "leftover"
+	// Unjournalled: a retired copy that no mover is going to delete.
+	Unjournalled Fault = "unjournalled"
+	// UnknownSite: locations names a site without a store.
+	UnknownSite Fault = "unknown-site"
+)
+
+// Problem is a fault of one owner at one site.
+type Problem struct {
+	Owner string
+	Site  string
+	Fault Fault
+	Text  string
+}
+
+// Report is what the stores hold against what locations says.
+type Report struct {
+	Owners   int // seen in a store or in locations
+	Live     int // with exactly one live copy, where locations says or without an entry
+	Retired  int // copies
+	Incoming int // copies of moves under way
+	// Problems, ascending by owner and site.
+	Problems []Problem
+}
+
+// found is one copy.
+type found struct {
+	site string
+	mark objectstore.Mark
+}
+
+// Verify lists the stores and compares them with locations: every owner must have
+// exactly one live copy, the one that locations names, and all others must be
+// retired and, if retired isn't nil, known to a mover that will delete them. It
+// changes nothing. Moves under way may show as faults of the moment: stop the
+// movers, or look twice. It keeps some 100 bytes an owner and copy in memory.
+func Verify(ctx context.Context, t Table, stores map[string]objectstore.Store, retired func(owner, site string) bool) (Report, error) {
+	copies := map[string][]found{}
+	for _, site := range slices.Sorted(maps.Keys(stores)) {
+		err := stores[site].Owners(ctx, func(owner string, m objectstore.Mark) error {
+			copies[owner] = append(copies[owner], found{site, m})
+			return nil
+		})
+		if err != nil {
+			return Report{}, fmt.Errorf("list the store at %s: %w", site, err)
+		}
+	}
+	entries := map[string]control.Location{}
+	err := t.List(ctx, func(owner string, l control.Location) error {
+		entries[owner] = l
+		if _, there := copies[owner]; !there {
+			copies[owner] = nil
+		}
+		return nil
+	})
+	if err != nil {
+		return Report{}, err
+	}
+	v := verifier{stores: stores, retired: retired}
+	for owner, list := range copies {
+		v.owner(owner, list, entries)
+	}
+	v.Owners = len(copies)
+	slices.SortFunc(v.Problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Site, b.Site), cmp.Compare(a.Fault, b.Fault))
+	})
+	return v.Report, nil
+}
+
+type verifier struct {
+	Report
+	stores  map[string]objectstore.Store
+	retired func(owner, site string) bool
+}
+
+func (v *verifier) problem(owner, site string, f Fault, format string, args ...any) {
+	v.Problems = append(v.Problems, Problem{owner, site, f, fmt.Sprintf(format, args...)})
+}
+
+func (v *verifier) owner(owner string, list []found, entries map[string]control.Location) {
+	l, known := entries[owner]
+	before := len(v.Problems)
+	open, named := 0, false
+	for _, c := range list {
+		if c.mark.Writable() {
+			open++
+		}
+		if known && c.site == l.Site {
+			named = true
+			v.named(owner, l, c)
+			continue
+		}
+		v.other(owner, l, known, c)
+	}
+	switch {
+	case !known && open != 1:
+		v.problem(owner, "", Ambiguous, "no entry, and %d copies that may be written to", open)
+	case known && v.stores[l.Site] == nil:
+		v.problem(owner, l.Site, UnknownSite, "locations names it at version %d, and it is no site", l.Version)
+	case known && !named:
+		v.problem(owner, l.Site, Missing, "locations names it at version %d, and there is no copy", l.Version)
+	case len(v.Problems) == before:
+		v.Live++
+	}
+}
+
+// named looks at the copy that locations names.
+func (v *verifier) named(owner string, l control.Location, c found) {
+	switch {
+	case c.mark.Writable():
+	case c.mark.State == objectstore.Incoming && c.mark.Version <= l.Version:
+		v.problem(owner, c.site, Unsettled, "the live copy is %s still", c.mark)
+	default:
+		v.problem(owner, c.site, NotLive, "locations names it at version %d, and it is %s", l.Version, c.mark)
+	}
+}
+
+// other looks at a copy that locations doesn't name.
+func (v *verifier) other(owner string, l control.Location, known bool, c found) {
+	switch {
+	case c.mark.State == objectstore.Retired:
+		v.Retired++
+		if v.retired != nil && !v.retired(owner, c.site) {
+			v.problem(owner, c.site, Unjournalled, "%s, and no mover is going to delete it", c.mark)
+		}
+	case c.mark.State == objectstore.Incoming && c.mark.Version > l.Version:
+		v.Incoming++
+	case c.mark.State == objectstore.Incoming:
+		v.problem(owner, c.site, Leftover, "%s, and the owner is at version %d", c.mark, l.Version)
+	case known:
+		v.problem(owner, c.site, SecondLive, "%s, and locations names %s", c.mark, l.Site)
+	}
+}
