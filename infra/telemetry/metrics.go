@@ -2,11 +2,13 @@ package telemetry
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"penstock/infra/clock"
+	"penstock/schemas/window"
 )
 
 // Metrics is what the parts of the loop count. Each field says its labels, in
@@ -106,6 +108,19 @@ func New(r prometheus.Registerer, c clock.Clock) (*Metrics, error) {
 		return nil, fmt.Errorf("metrics: %w", b.err)
 	}
 	return m, nil
+}
+
+// AddAccount counts rows by account, and lost batches, of a group and partition.
+func (m *Metrics) AddAccount(group string, partition int, a window.Account) {
+	p := strconv.Itoa(partition)
+	for i, n := range [...]int64{a.Received, a.Counted, a.Late, a.Duplicate, a.Malformed, a.Quarantined} {
+		if n > 0 {
+			m.Rows.Add(n, group, p, Accounts[i])
+		}
+	}
+	if a.LostBatches > 0 {
+		m.LostBatches.Add(a.LostBatches, group, p)
+	}
 }
 
 // builder declares metrics and keeps the first error.

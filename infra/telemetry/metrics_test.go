@@ -12,6 +12,7 @@ import (
 
 	"penstock/infra/clock"
 	"penstock/infra/telemetry"
+	"penstock/schemas/window"
 )
 
 // shown returns what a scrape shows of the metrics whose names begin so.
@@ -60,9 +61,9 @@ func TestTheLoopsMetricsAreShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Rows.Add(10, "owners", "0", "received")
-	m.Rows.Add(9, "owners", "0", "counted")
-	m.Rows.Inc("owners", "0", "late")
+	m.AddAccount("owners", 0, window.Account{Received: 10, Counted: 8, LostBatches: 2})
+	m.Rows.Inc("owners", "0", "counted")
+	m.AddAccount("owners", 0, window.Account{Late: 1})
 	m.Outcomes.Inc("placement", "done")
 	m.SpoolBytes.Set(17, "web-1")
 	m.DecisionTime.Observe(20*time.Millisecond, "placement")
@@ -83,6 +84,9 @@ penstock_decision_seconds_bucket{kind="placement",le="60"} 1
 penstock_decision_seconds_bucket{kind="placement",le="+Inf"} 1
 penstock_decision_seconds_sum{kind="placement"} 0.02
 penstock_decision_seconds_count{kind="placement"} 1
+# HELP penstock_lost_batches_total Batches that were given up.
+# TYPE penstock_lost_batches_total counter
+penstock_lost_batches_total{group="owners",partition="0"} 2
 # HELP penstock_outcomes_total How commands and moves ended.
 # TYPE penstock_outcomes_total counter
 penstock_outcomes_total{kind="placement",status="done"} 1

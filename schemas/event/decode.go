@@ -36,9 +36,13 @@ func (d *Decoder) Columns(names ...string) {
 
 // Decode overwrites into with the batch of a body; encoding is that of its
 // header, "" or EncodingS2. The slices of into are reused by the next Decode
-// into it, its strings live on. Columns are found by name: one that is missing
-// is absent in all rows, one that is unknown is ignored. The error names the
-// column and what was expected, wraps ErrUndecodable, and leaves into empty.
+// into it, its strings live on; those of a column share one allocation, so that
+// whoever keeps a few of them for long does better to clone them. Columns are
+// found by name: one that is missing is absent in all rows, one that is unknown
+// is ignored. Rows are as Request.Check wants them, but for a position of which
+// one half is missing. Whether there are as many as the header says is for the
+// caller to compare. The error names the column and what was expected, wraps
+// ErrUndecodable, and leaves into empty.
 func (d *Decoder) Decode(body []byte, encoding string, into *Requests) error {
 	into.Reset()
 	raw, err := unpack(&d.raw, body, encoding)
