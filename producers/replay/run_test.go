@@ -99,7 +99,7 @@ func TestTheLoopInLockstep(t *testing.T) {
 	}
 	// Requests go to where the data is at their time: a moved owner's later rows
 	// are served elsewhere.
-	served := map[string]map[string]bool{}
+	served, horizon := map[string]map[string]bool{}, int64(0)
 	var d event.Decoder
 	var b event.Requests
 	for _, m := range w.all(subject.EventsStream) {
@@ -109,13 +109,29 @@ func TestTheLoopInLockstep(t *testing.T) {
 		if err := d.Decode(m.Data, event.EncodingS2, &b); err != nil {
 			t.Fatal(err)
 		}
+		h, err := event.ParseHeader(m.Header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A watermark is a promise, and as good as the rows allow.
+		newest := int64(0)
 		for i := range b.Len() {
 			r := b.Row(i)
+			if r.Mark == event.InTime {
+				newest = max(newest, r.Time)
+				if r.Time < horizon-hour {
+					t.Errorf("a row at %d comes after a watermark of a window later, %d", r.Time, horizon)
+				}
+			}
 			if served[r.Owner] == nil {
 				served[r.Owner] = map[string]bool{}
 			}
 			served[r.Owner][r.ToSite] = true
 		}
+		if h.Watermark < newest {
+			t.Errorf("watermark %d behind a row in time at %d", h.Watermark, newest)
+		}
+		horizon = max(horizon, h.Watermark)
 	}
 	for _, line := range seen.windows[:7] {
 		for _, word := range strings.Split(line, " v")[:strings.Count(line, " done")] {
