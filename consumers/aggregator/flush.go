@@ -22,7 +22,7 @@ func (w *worker) due() bool {
 	if w.leaving {
 		return w.book.Dirty()
 	}
-	if w.book.Due() || size >= w.opts.FlushBytes {
+	if w.book.Due() || size >= w.opts.FlushBytes || w.book.Windows() >= MaxWindows {
 		return true
 	}
 	if w.opts.Purpose == bus.Replay && w.unread >= ReplayUncovered {

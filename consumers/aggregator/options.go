@@ -29,6 +29,9 @@ const (
 	// SampledRejects is how many messages of a run go to REJECTS; the account
 	// has them all.
 	SampledRejects = 1000
+	// MaxWindows is how many windows a flush may tell the counts of before it is
+	// due: a sparse recording has a window a row, and a commit is one message.
+	MaxWindows = 2048
 	// PaneBytes bounds a pane message.
 	PaneBytes = 512 << 10
 )

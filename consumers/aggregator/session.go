@@ -183,8 +183,8 @@ func (w *worker) loop(ctx context.Context) error {
 			return errReleased
 		}
 		in := w.reader.C()
-		if w.leaving || w.flight != nil && w.state.Size() >= 2*w.opts.FlushBytes {
-			in = nil
+		if w.leaving || w.flight != nil && w.full() {
+			in = nil // until the flush in flight has landed
 		}
 		select {
 		case m, ok := <-in:
@@ -208,6 +208,11 @@ func (w *worker) loop(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// full reports whether no more may be added up while a flush is in flight.
+func (w *worker) full() bool {
+	return w.state.Size() >= 2*w.opts.FlushBytes || w.book.Windows() >= MaxWindows
 }
 
 // ended deals with a reader that came to an end.

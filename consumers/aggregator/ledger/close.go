@@ -131,6 +131,24 @@ func (l *Ledger) miss(from, to int64, reason, name string) {
 	}
 }
 
+// bounded returns the intervals joined, and those of each run and reason as one
+// where there are too many.
+func bounded(in []window.Interval) []window.Interval {
+	all := joined(in)
+	if len(all) <= maxIntervals {
+		return all
+	}
+	out := all[:1]
+	for _, v := range all[1:] {
+		if last := &out[len(out)-1]; last.Run == v.Run && last.Reason == v.Reason {
+			last.To = max(last.To, v.To)
+			continue
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
 // joined returns the intervals by run, reason and time, those that touch made
 // one.
 func joined(in []window.Interval) []window.Interval {

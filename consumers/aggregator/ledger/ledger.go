@@ -13,6 +13,12 @@ const (
 	// forget is the stream time (µs) after its last message at which a run is
 	// forgotten.
 	forget = 24 * 3600 * second
+	// maxRuns bounds the live runs, so that a commit fits in a message whatever
+	// crashes in a loop: beyond it the one that was silent longest is forgotten.
+	maxRuns = 1024
+	// maxIntervals bounds the incomplete intervals of a commit: beyond it those
+	// of each run and reason become one.
+	maxIntervals = 512
 	// maxRetired bounds the names of forgotten runs that are kept.
 	maxRetired = 256
 	// keepLost bounds the forgotten runs whose lost sequences are kept.
@@ -75,6 +81,7 @@ type Ledger struct {
 type since struct {
 	account    window.Account
 	windows    []window.WindowCount
+	at         map[int64]int32 // start → place in windows
 	incomplete []window.Interval
 	ended      []window.Run
 	watermark  int64 // of the last commit
@@ -87,6 +94,7 @@ type since struct {
 func New(cfg Config) *Ledger {
 	l := &Ledger{cfg: cfg, watermark: window.NullInt, reach: window.NullInt}
 	l.since.watermark = window.NullInt
+	l.since.at = map[int64]int32{}
 	return l
 }
 
@@ -114,7 +122,7 @@ func (l *Ledger) Commit() *window.Commit {
 		Group: l.cfg.Group, Partition: l.cfg.Partition, Covered: l.covered,
 		Watermark: l.watermark, Reach: l.reach, StreamTime: l.stream, ServerTime: l.serverTime,
 		Account: l.since.account, Total: l.total, Windows: l.since.windows,
-		Incomplete: joined(l.since.incomplete), Retired: cloneRetired(l.retired),
+		Incomplete: bounded(l.since.incomplete), Retired: cloneRetired(l.retired),
 		Parked: l.parked, Excluded: l.excluded, Hole: l.hole,
 	}
 	slices.SortFunc(c.Windows, func(a, b window.WindowCount) int { return compareInt(a.Start, b.Start) })
@@ -124,7 +132,8 @@ func (l *Ledger) Commit() *window.Commit {
 	c.Runs = append(c.Runs, l.since.ended...)
 	slices.SortStableFunc(c.Runs, func(a, b window.Run) int { return strings.Compare(a.Run, b.Run) })
 	l.excluded = 0
-	l.since = since{watermark: l.watermark, covered: l.covered}
+	clear(l.since.at)
+	l.since = since{watermark: l.watermark, covered: l.covered, at: l.since.at}
 	return c
 }
 
@@ -139,6 +148,9 @@ func (l *Ledger) Total() window.Account { return l.total }
 
 // Since returns the account since the last commit.
 func (l *Ledger) Since() window.Account { return l.since.account }
+
+// Windows returns how many windows have counts since the last commit.
+func (l *Ledger) Windows() int { return len(l.since.windows) }
 
 // Dirty reports whether a message was taken since the last commit.
 func (l *Ledger) Dirty() bool { return l.covered != l.since.covered }
@@ -208,11 +220,33 @@ func (l *Ledger) findRetired(name string) *window.Retired {
 // open returns the run of that name, new if it must be.
 func (l *Ledger) open(name string) *run {
 	i, ok := l.index(name)
-	if !ok {
-		l.runs = slices.Insert(l.runs, i, newRun(name))
+	if ok {
+		l.runs[i].seen = l.stream
+		return l.runs[i]
 	}
-	l.runs[i].seen = l.stream
-	return l.runs[i]
+	r := newRun(name)
+	r.seen = l.stream
+	l.runs = slices.Insert(l.runs, i, r)
+	if len(l.runs) > maxRuns {
+		// The new one was seen last and stays, also among equals.
+		l.retire(slices.MinFunc(l.runs, func(a, b *run) int {
+			if a == r || b == r {
+				return compareBool(a == r, b == r)
+			}
+			return compareInt(a.seen, b.seen)
+		}))
+	}
+	return r
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 // retire forgets a run: its name and highest sequence are kept, its account is

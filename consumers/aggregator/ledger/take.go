@@ -189,13 +189,13 @@ func (l *Ledger) classify(times []int64, marks []uint8, late bool, a *window.Acc
 
 // count returns the counts of the window that starts there.
 func (l *Ledger) count(start int64) *window.WindowCount {
-	for i := len(l.since.windows) - 1; i >= 0; i-- {
-		if l.since.windows[i].Start == start {
-			return &l.since.windows[i]
-		}
+	i, ok := l.since.at[start]
+	if !ok {
+		i = int32(len(l.since.windows))
+		l.since.at[start] = i
+		l.since.windows = append(l.since.windows, window.WindowCount{Start: start})
 	}
-	l.since.windows = append(l.since.windows, window.WindowCount{Start: start})
-	return &l.since.windows[len(l.since.windows)-1]
+	return &l.since.windows[i]
 }
 
 func (l *Ledger) book(r *run, a window.Account) {
