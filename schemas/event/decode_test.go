@@ -313,7 +313,7 @@ func TestRecordsOfOtherToolsAreRead(t *testing.T) {
 	}
 	rec := rb.NewRecord()
 	defer rec.Release()
-	for _, cut := range []int64{0, 3, 8, 1000} {
+	for _, cut := range []int64{0, 3, 1000} {
 		part := rec.NewSlice(cut, rows)
 		var got event.Requests
 		if err := event.FromRecord(part, &got); err != nil {
@@ -329,7 +329,7 @@ func TestRecordsOfOtherToolsAreRead(t *testing.T) {
 			if n%3 != 0 {
 				expected.Owner, expected.User, expected.ToSite = fmt.Sprint("owner", n%7), fmt.Sprint("user", n%5), fmt.Sprint("site", n%2)
 			}
-			if r := got.Row(i); fmt.Sprint(r) != fmt.Sprint(expected) {
+			if r := got.Row(i); !sameRow(r, expected) {
 				t.Fatalf("row %d: got %+v\nexpected %+v", n, r, expected)
 			}
 		}

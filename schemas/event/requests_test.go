@@ -27,8 +27,8 @@ func TestRowsComeBackAsAppended(t *testing.T) {
 			b.Append(&q)
 		}
 		for i := range rows {
-			if got, expected := fmt.Sprintf("%+v", b.Row(i)), fmt.Sprintf("%+v", rows[i]); got != expected {
-				t.Fatalf("row %d: got\n%s\nexpected\n%s", i, got, expected)
+			if !sameRow(b.Row(i), rows[i]) {
+				t.Fatalf("row %d: got\n%+v\nexpected\n%+v", i, b.Row(i), rows[i])
 			}
 			if b.HasPlace(i) != rows[i].HasPlace() || b.HasPlace(i) != (i%2 == 0) {
 				t.Fatalf("row %d: has a place: %v", i, b.HasPlace(i))
@@ -45,8 +45,9 @@ func TestSizeFollowsFromTheRowsAlone(t *testing.T) {
 	// held before.
 	fresh, used := new(event.Requests), fullBatch(500)
 	used.Reset()
+	rows := fullBatch(100)
 	for i := range 100 {
-		q := fullBatch(100).Row(i)
+		q := rows.Row(i)
 		fresh.Append(&q)
 		used.Append(&q)
 		if fresh.Size() != used.Size() || fresh.Size() == 0 {
