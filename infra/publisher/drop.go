@@ -23,7 +23,7 @@ func (o *outbox) drop(e *entry, reason string) {
 		Partition: e.partition, First: e.seq, Last: e.seq, Rows: int64(e.rows), From: e.from, To: e.to,
 	}
 	if e.old != nil {
-		e.old.Dropped = appendDrop(e.old.Dropped, d)
+		e.old.Dropped = addDrop(e.old.Dropped, d)
 	} else {
 		o.announce(e.partition, d)
 		o.unsaid = append(o.unsaid, d)

@@ -44,6 +44,14 @@ type entry struct {
 	onDone     func(error)   // called without locks held; may be nil
 }
 
+// cost is what the batch takes in memory before it is encoded, estimated.
+func (e *entry) cost() int64 {
+	if e.raw == nil {
+		return batchCost
+	}
+	return batchCost + int64(e.raw.Size())
+}
+
 // readyHeap holds entries that can be sent, the oldest first.
 type readyHeap []*entry
 

@@ -85,6 +85,7 @@ type stored struct {
 	marks   []event.Mark
 	dropped []event.Dropped
 	lines   int64
+	last    uint64   // sequence of the last message
 	order   []string // runs in the order of their first and last appearance
 }
 
@@ -115,6 +116,7 @@ func readAll(t testing.TB, c *bus.Client) *stored {
 
 func (s *stored) add(t testing.TB, m bus.Msg, partitions int) {
 	t.Helper()
+	s.last = m.Seq
 	if event.IsMark(m.Header) {
 		mark, err := event.ParseMark(m.Header, partitions)
 		if err != nil {

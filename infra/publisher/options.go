@@ -63,8 +63,15 @@ type Options struct {
 	SpoolMax int64
 }
 
-// queueMax is how many cut batches may wait to be encoded.
-const queueMax = 32
+const (
+	// queueMax bounds the estimated bytes of the batches that are cut and wait
+	// to be encoded.
+	queueMax = 16 << 20
+	// batchCost is added to the size of each, so that their number is bounded.
+	batchCost = 4 << 10
+	// stock is how many emptied batches are kept for use again.
+	stock = 32
+)
 
 // heartbeatEvery is the silence of a partition after which a live run says that
 // it is still there (DESIGN §3).

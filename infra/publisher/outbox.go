@@ -40,7 +40,7 @@ type outbox struct {
 	drops  [][]event.Dropped
 	unsaid []event.Dropped // drops that the spool has not noted yet
 
-	queued   atomic.Int64 // len(raw), for the way in
+	queued   atomic.Int64 // cost of raw; changed under the lock
 	room     chan struct{}
 	packWake chan struct{}
 	sendWake chan struct{}
@@ -68,13 +68,13 @@ func (o *outbox) cut(e *entry) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.enter(e)
-	if o.live && len(o.raw) >= queueMax {
+	if o.live && o.queued.Load() >= queueMax {
 		e.raw = nil
 		o.drop(e, DropQueue)
 		return
 	}
 	o.raw = append(o.raw, e)
-	o.queued.Store(int64(len(o.raw)))
+	o.queued.Add(e.cost())
 	wake(o.packWake)
 }
 
@@ -107,7 +107,7 @@ func (o *outbox) nextRaw() *entry {
 	e := o.raw[0]
 	o.raw[0] = nil
 	o.raw = o.raw[1:]
-	o.queued.Store(int64(len(o.raw)))
+	o.queued.Add(-e.cost())
 	o.makeRoom()
 	return e
 }

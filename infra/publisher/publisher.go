@@ -54,7 +54,7 @@ func New(_ context.Context, o Options) (*Publisher, error) {
 	p := &Publisher{
 		o: o, live: o.MaxAge > 0, span: o.MaxSpan.Microseconds(), count: count,
 		slots: make([]slot, o.Partitions), failure: make(chan struct{}),
-		free: make(chan *event.Requests, queueMax+o.Partitions),
+		free: make(chan *event.Requests, stock),
 	}
 	p.out = newOutbox(p.live, o.InFlightMax, o.Partitions, count)
 	p.horizon.Store(earliest)
@@ -118,7 +118,7 @@ func (p *Publisher) Send(ctx context.Context, r *event.Request) error {
 func (p *Publisher) waitForRoom(ctx context.Context) error {
 	for {
 		p.out.mu.Lock()
-		room, full := p.out.room, len(p.out.raw) >= queueMax
+		room, full := p.out.room, p.out.queued.Load() >= queueMax
 		p.out.mu.Unlock()
 		if !full {
 			return nil
@@ -226,12 +226,17 @@ func (p *Publisher) Stats() Stats {
 
 // Close cuts what is open, waits until everything is acknowledged or ctx ends,
 // and stops. What a live publisher could not send stays in the spool; what a
-// replay could not send is an error. It is safe to call twice.
+// replay could not send is an error. A replay cuts nothing here: what neither
+// Barrier nor End has cut is not sent. It is safe to call twice.
 func (p *Publisher) Close(ctx context.Context) error {
 	p.closing.Do(func() {
 		p.lockAll()
 		for i := range p.slots {
-			p.cut(i, &p.slots[i])
+			// A replay that ends in the middle of a batch would give a sequence to
+			// rows that the next attempt cuts otherwise.
+			if p.live {
+				p.cut(i, &p.slots[i])
+			}
 		}
 		p.ended.Store(true)
 		p.unlockAll()

@@ -209,6 +209,9 @@ func (p *Publisher) answered(number uint64, err error) {
 	}
 	if e.mark != nil && e.mark.Run == p.o.Run {
 		p.out.told(e.mark.Dropped)
+		if p.spool != nil {
+			p.spool.told(e.mark.Dropped)
+		}
 	}
 	after()
 }

@@ -87,16 +87,8 @@ func (r *oldRun) join(o *oldRun) {
 	r.head.watermark = max(r.head.watermark, o.head.watermark)
 	r.batches, r.last = append(r.batches, o.batches...), o.last
 	for _, d := range o.drops {
-		r.drops = appendDrop(r.drops, d)
+		r.drops = addDrop(r.drops, d)
 	}
-}
-
-// appendDrop joins a drop with the last one of its partition.
-func appendDrop(ds []event.Dropped, d event.Dropped) []event.Dropped {
-	if n := len(ds); n > 0 && ds[n-1].Partition == d.Partition {
-		return join(ds, d)
-	}
-	return append(ds, d)
 }
 
 // loadFile reads one file and cuts off what is torn at its end. A file of which
@@ -195,7 +187,7 @@ func (r *oldRun) take(kind byte, payload []byte, offset int64, length int, seg *
 		}
 		if d.Partition < len(r.head.seqs) {
 			r.head.seqs[d.Partition] = max(r.head.seqs[d.Partition], d.Last)
-			r.drops = appendDrop(r.drops, d)
+			r.drops = addDrop(r.drops, d)
 		}
 	default:
 		return errTorn

@@ -209,8 +209,8 @@ func TestReplayWaitsWhileStreamIsFull(t *testing.T) {
 	c := bustest.Client(t, bustest.Start(t, func(o *bus.Options) {
 		o.Purpose, o.EventsMaxBytes, o.Partitions = bus.Replay, 100_000, 1
 	}))
-	p := newReplay(t, c, func(o *Options) { o.MaxRows, o.InFlightMax = 500, 20_000 })
-	const n = 60_000
+	p := newReplay(t, c, func(o *Options) { o.MaxRows, o.InFlightMax = 2000, 40_000 })
+	const n = 250_000
 	sent := make(chan error, 1)
 	go func() {
 		for i := range n {
@@ -230,7 +230,7 @@ func TestReplayWaitsWhileStreamIsFull(t *testing.T) {
 	if err := p.Send(stuck, &r); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("send while all is full: %v", err)
 	}
-	if s := p.Stats(); s.HeldBytes > 2*20_000 {
+	if s := p.Stats(); s.HeldBytes > 2*40_000 {
 		t.Errorf("%d bytes are held", s.HeldBytes)
 	}
 	// Read and trim, as aggregators make a replay do.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -29,8 +30,9 @@ type spool struct {
 	mu     sync.Mutex
 	total  int64
 	number int
-	head   head     // of the next file
-	active *segment // nil until the first append
+	head   head            // of the next file
+	drops  []event.Dropped // not yet announced by a batch or a mark
+	active *segment        // nil until the first append
 	files  map[*segment]struct{}
 	buf    []byte
 	closed bool
@@ -97,6 +99,7 @@ func (s *spool) append(e *entry, body []byte) (*place, error) {
 		return nil, err
 	}
 	s.active.open++
+	s.announced(e.partition, e.header.Dropped)
 	s.head.seqs[e.partition] = max(s.head.seqs[e.partition], e.seq)
 	s.head.watermark = max(s.head.watermark, e.header.Watermark)
 	return p, nil
@@ -131,7 +134,11 @@ func (s *spool) rotate() error {
 	}
 	seg := &segment{run: s.head.run, path: path, file: f}
 	s.files[seg] = struct{}{}
-	if err := s.write(seg, appendRecord(nil, headRecord, s.head.append)); err != nil {
+	b := appendRecord(nil, headRecord, s.head.append)
+	for _, d := range s.drops {
+		b = appendRecord(b, dropRecord, func(b []byte) []byte { return appendDropped(b, d) })
+	}
+	if err := s.write(seg, b); err != nil {
 		s.forget(seg)
 		return err
 	}
@@ -195,22 +202,51 @@ func (s *spool) done(p *place) {
 	}))
 }
 
-// note writes down what was dropped; it may go a little beyond the bound. It
+// note writes down what was dropped; it may go a little beyond the bound. Each
+// file begins with what is not announced by then, so that older ones can go. It
 // takes the lock.
 func (s *spool) note(ds []event.Dropped) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.active == nil {
-		if err := s.rotate(); err != nil {
-			return err
-		}
-	}
 	var b []byte
 	for _, d := range ds {
 		s.head.seqs[d.Partition] = max(s.head.seqs[d.Partition], d.Last)
+		s.drops = addDrop(s.drops, d)
 		b = appendRecord(b, dropRecord, func(b []byte) []byte { return appendDropped(b, d) })
 	}
+	if s.active == nil {
+		return s.rotate()
+	}
 	return s.write(s.active, b)
+}
+
+// addDrop joins a drop with the one that it continues, if that is there.
+func addDrop(ds []event.Dropped, d event.Dropped) []event.Dropped {
+	for i := range ds {
+		if ds[i].Partition == d.Partition && ds[i].Last+1 == d.First {
+			ds[i] = join(ds[i:i+1:i+1], d)[0]
+			return ds
+		}
+	}
+	return append(ds, d)
+}
+
+// told forgets drops that a mark has announced. It takes the lock.
+func (s *spool) told(ds []event.Dropped) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range ds {
+		s.announced(d.Partition, []event.Dropped{d})
+	}
+}
+
+// announced forgets the drops of a partition that lie within others.
+func (s *spool) announced(partition int, by []event.Dropped) {
+	for _, b := range by {
+		s.drops = slices.DeleteFunc(s.drops, func(d event.Dropped) bool {
+			return d.Partition == partition && b.First <= d.First && d.Last <= b.Last
+		})
+	}
 }
 
 // forget closes and deletes a file in which nothing is open.
