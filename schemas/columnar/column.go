@@ -79,6 +79,12 @@ func (c *Column) check() error {
 	if c.Valid != nil && len(c.Valid) < (c.Len+7)/8 {
 		return c.short("validity")
 	}
+	if c.Valid != nil {
+		// Counted, not believed: both ways of looking at it must agree.
+		if c.Nulls = countNulls(c.Valid, c.Len); c.Nulls == 0 {
+			c.Valid = nil
+		}
+	}
 	if w := Width(c.Type); w > 0 {
 		if len(c.Data) < w*c.Len {
 			return c.short("values")

@@ -1,6 +1,7 @@
 package columnar
 
 import (
+	"math/bits"
 	"slices"
 	"unsafe"
 )
@@ -30,28 +31,22 @@ func Read[T Value](dst []T, c *Column, absent T) []T {
 		return dst
 	}
 	copy(bytesOf(dst), c.Data)
+	SetAbsent(dst, c, absent)
+	return dst
+}
+
+// SetAbsent sets the rows of dst that are absent in c.
+func SetAbsent[T any](dst []T, c *Column, absent T) {
 	if c.Valid == nil {
-		return dst
+		return
 	}
 	for i := 0; i < len(dst); i += 8 {
-		switch b := c.Valid[i>>3]; b {
-		case 0xFF:
-		case 0:
-			end := min(i+8, len(dst))
-			for j := i; j < end; j++ {
-				dst[j] = absent
-			}
-		default:
-			end := min(i+8, len(dst))
-			for j := i; j < end; j++ {
-				if b&1 == 0 {
-					dst[j] = absent
-				}
-				b >>= 1
-			}
+		v := dst[i:min(i+8, len(dst))]
+		// Only the absent rows are visited: where they are cannot be predicted.
+		for none := ^c.Valid[i>>3] & (0xFF >> (8 - len(v))); none != 0; none &= none - 1 {
+			v[bits.TrailingZeros8(none)] = absent
 		}
 	}
-	return dst
 }
 
 // Fixed returns the column of values none of which is absent. The column is a

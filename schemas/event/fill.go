@@ -136,14 +136,7 @@ func (f *filler) fillStatus(b *Requests, c *columnar.Column, rows int) {
 	for i, s := range f.status {
 		b.Status[i] = int32(s)
 	}
-	if c.Valid == nil {
-		return
-	}
-	for i := range b.Status {
-		if !c.IsValid(i) {
-			b.Status[i] = NullStatus
-		}
-	}
+	columnar.SetAbsent(b.Status, c, NullStatus)
 }
 
 func (f *filler) fillOp(b *Requests, c *columnar.Column) error {

@@ -88,3 +88,14 @@ func TestBuffersThatOverlapAreRefused(t *testing.T) {
 		t.Errorf("a fourth of three buffers: got %v", err)
 	}
 }
+
+func TestAbsentRowsAreCountedNotBelieved(t *testing.T) {
+	c := Column{Field: Field{Name: "n", Type: Int64, Nullable: true}, Len: 3, Nulls: 3, Valid: []byte{0b1111_1101}, Data: make([]byte, 24)}
+	if err := c.check(); err != nil || c.Nulls != 1 || c.IsValid(1) || !c.IsValid(2) {
+		t.Errorf("%d absent, %v", c.Nulls, err)
+	}
+	c.Valid = []byte{7}
+	if err := c.check(); err != nil || c.Nulls != 0 || c.Valid != nil {
+		t.Errorf("%d absent, %v", c.Nulls, err)
+	}
+}
