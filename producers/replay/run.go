@@ -48,9 +48,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		return Summary{}, err
 	}
 	err = r.run(ctx)
-	// What is held is given back even when ctx has ended.
-	err = errors.Join(err, r.close(context.WithoutCancel(ctx)))
-	return r.summarise(), err
+	return r.summarise(), r.close(ctx, err)
 }
 
 // run is a replay under way.
@@ -102,7 +100,7 @@ func open(ctx context.Context, o Options) (*run, error) {
 		r.until = o.Until.UnixMicro()
 	}
 	if err := r.assemble(ctx); err != nil {
-		return nil, errors.Join(err, r.close(context.WithoutCancel(ctx)))
+		return nil, r.close(ctx, err)
 	}
 	return r, nil
 }
@@ -139,7 +137,14 @@ func (r *run) assemble(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) close(ctx context.Context) error {
+// close gives back what the run holds and returns why it ended. After a failure
+// nothing more is waited for: the next attempt sends it again.
+func (r *run) close(ctx context.Context, err error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err != nil {
+		cancel()
+	}
 	var errs []error
 	if r.source != nil {
 		errs = append(errs, r.source.Close())
@@ -149,6 +154,9 @@ func (r *run) close(ctx context.Context) error {
 	}
 	if r.answers != nil {
 		r.answers.close()
+	}
+	if err != nil {
+		return err
 	}
 	return errors.Join(errs...)
 }
@@ -177,8 +185,12 @@ func (r *run) run(ctx context.Context) error {
 	return r.pacer.Check(r.o.MaxLag)
 }
 
-// progressRows is how many rows lie between two words on progress.
-const progressRows = 1 << 16
+const (
+	// progressRows is how many rows lie between two words on progress.
+	progressRows = 1 << 16
+	// lookEvery is how many rows lie between two looks at the context.
+	lookEvery = 1 << 6
+)
 
 // input reads and sends rows to the end, or to until.
 func (r *run) input(ctx context.Context) error {
@@ -195,8 +207,13 @@ func (r *run) input(ctx context.Context) error {
 			return fmt.Errorf("input, after %d rows: %w", r.sum.Read, err)
 		}
 		r.sum.Read++
-		if r.sum.Read%progressRows == 0 {
-			r.progress(false)
+		if r.sum.Read%lookEvery == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if r.sum.Read%progressRows == 0 {
+				r.progress(false)
+			}
 		}
 		if err := r.buffer.Push(&row); err != nil {
 			return err

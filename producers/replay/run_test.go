@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"penstock/infra/clock"
+	"penstock/infra/publisher"
 	"penstock/producers/replay/pace"
 	"penstock/producers/replay/route"
 	"penstock/schemas/control"
@@ -155,18 +156,56 @@ func (h *hasty) Now() time.Time {
 	return epoch.Add(h.asked)
 }
 
+// hooked is the real publisher, with a hook before and behind its calls.
+type hooked struct {
+	*publisher.Publisher
+	hook func(string)
+}
+
+func (h *hooked) Send(ctx context.Context, r *event.Request) error {
+	h.hook("row")
+	return h.Publisher.Send(ctx, r)
+}
+
+func (h *hooked) Barrier(ctx context.Context, watermark int64) error {
+	h.hook("mark")
+	err := h.Publisher.Barrier(ctx, watermark)
+	h.hook("marked")
+	return err
+}
+
+// real makes a replay use the real publisher, with batches of 16 rows.
+func (w *world) real(o *Options, hook func(string)) {
+	o.NewPublisher = func(ctx context.Context, run string, acked []uint64) (Publisher, error) {
+		p, err := publisher.New(ctx, publisher.Options{Client: w.client, Entry: "replay", Run: run, Acked: acked, MaxRows: 16})
+		return &hooked{p, hook}, err
+	}
+}
+
 // A replay that is stopped anywhere, and run again, leaves the same behind,
 // whether its cursor lags behind or not.
 func TestAResumedReplayLeavesTheSameBehind(t *testing.T) {
+	t.Run("batches one by one", func(t *testing.T) { stopAndGoOn(t, false) })
+	t.Run("the real publisher", func(t *testing.T) { stopAndGoOn(t, true) })
+}
+
+func stopAndGoOn(t *testing.T, real bool) {
 	rows := recording(6, 40)
+	options := func(w *world, hook func(string)) (Options, *watch) {
+		o, seen := w.options(rows, hook), &watch{}
+		o.Observer = seen
+		if real {
+			w.real(&o, hook)
+		}
+		return o, seen
+	}
 	whole := newWorld(t)
 	whole.start(whole.decide, whole.execute)
 	steps := 0
-	o, seen := whole.options(rows, func(string) { steps++ }), &watch{}
-	o.Observer = seen
+	o, seen := options(whole, func(string) { steps++ })
 	sum := mustRun(t, o)
 	want := whole.history(seen)
-	for seed := range uint64(5) {
+	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			w := newWorld(t)
@@ -177,12 +216,11 @@ func TestAResumedReplayLeavesTheSameBehind(t *testing.T) {
 					left = -1
 				}
 				ctx, cancel := context.WithCancel(context.Background())
-				o, seen := w.options(rows, func(string) {
+				o, seen := options(w, func(string) {
 					if left--; left == 0 {
 						cancel()
 					}
-				}), &watch{}
-				o.Observer = seen
+				})
 				if seed%2 == 0 {
 					o.Clock = &hasty{Clock: clock.System()}
 				}
