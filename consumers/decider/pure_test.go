@@ -32,7 +32,7 @@ func TestTTLIsWrittenAsPeopleDo(t *testing.T) {
 func TestCutKeepsMoves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		long := rapid.IntRange(1, 1024).Draw(t, "longest owner")
-		n := rapid.IntRange(0, 2500).Draw(t, "moves")
+		n := rapid.IntRange(0, 1200).Draw(t, "moves")
 		c := control.Command{Scope: "west", Reason: control.Reason{Code: "Often"}, Placement: &control.Moves{}}
 		for i := range n {
 			// A control character takes six bytes of JSON.
