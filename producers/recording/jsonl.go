@@ -17,6 +17,7 @@ type jsonSource struct {
 	seen    uint32
 	text    []byte // scratch for strings with escapes
 	object  []byte
+	at      int64 // line of object
 	bad     fault
 }
 
@@ -24,7 +25,7 @@ func newJSON(in *input, t *interner, note func(string)) *jsonSource {
 	return &jsonSource{objects: newObjectReader(in.in), strings: t, note: note}
 }
 
-func (s *jsonSource) line() int64  { return s.objects.lines }
+func (s *jsonSource) line() int64  { return s.at }
 func (s *jsonSource) blank() int64 { return s.objects.blank }
 func (s *jsonSource) close() error { return nil }
 func (s *jsonSource) raw() []byte  { return s.object }
@@ -34,7 +35,7 @@ func (s *jsonSource) next(r *event.Request) error {
 	if err != nil {
 		return err
 	}
-	s.object = b
+	s.object, s.at = b, s.objects.lines
 	switch {
 	case end == noObject:
 		return s.fault("object", string(clip(b, maxGot)), "a JSON object")
@@ -58,7 +59,7 @@ func (s *jsonSource) next(r *event.Request) error {
 }
 
 func (s *jsonSource) fault(field, got, expected string) error {
-	s.bad = fault{line: s.objects.lines, field: field, got: got, expected: expected, raw: s.object}
+	s.bad = fault{line: s.at, field: field, got: got, expected: expected, raw: s.object}
 	return &s.bad
 }
 
