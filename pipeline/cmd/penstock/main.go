@@ -66,6 +66,12 @@ func main() {
 
 // run is main without the process: arguments in, exit code out.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return runHooked(ctx, args, stdout, stderr, nil)
+}
+
+// runHooked tells hook of points on the way, for tests that kill the process
+// there.
+func runHooked(ctx context.Context, args []string, stdout, stderr io.Writer, hook func(point string)) int {
 	var c cli
 	exit := -1
 	parser, err := kong.New(&c,
@@ -90,7 +96,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "penstock: %v\n", err)
 		return 2
 	}
-	con := &console{ctx: ctx, out: stdout, err: stderr, json: c.JSON, level: c.LogLevel, terminal: isTerminal(stderr)}
+	con := &console{ctx: ctx, out: stdout, err: stderr, json: c.JSON, level: c.LogLevel, terminal: isTerminal(stderr), hook: hook}
 	err = k.Run(con)
 	switch {
 	case err == nil:
