@@ -162,38 +162,31 @@ func (r *rig) settled(consumer string) {
 const moverConsumer = "placement-mover"
 
 // TestWaitingCommands: a mover that was off for 100 windows answers every move
-// once (Must show 7), on a bus with a prefix.
+// once when it comes (Must show 7), on a bus with a prefix.
 func TestWaitingCommands(t *testing.T) {
 	r := newRig(t, func(o *bus.Options) { o.Prefix = "P" })
 	const windows, owners = 100, 3
-	sites := []string{"a", "b"}
-	for o := range owners {
-		r.put("a", fmt.Sprintf("owner %d@example.com", o), "content")
-	}
 	for w := range windows {
 		var moves []control.Move
 		for o := range owners {
-			moves = append(moves, control.Move{
-				Owner: fmt.Sprintf("owner %d@example.com", o), From: sites[w%2], To: sites[(w+1)%2], Version: uint64(w + 1),
-			})
+			owner := fmt.Sprintf("owner %d-%d@example.com", w, o)
+			r.put("a", owner, "content")
+			moves = append(moves, control.Move{Owner: owner, From: "a", To: "b", Version: 1})
 		}
 		r.send(command(uint64(w+1), moves...))
 	}
-	// One worker: the order in which an owner's moves were asked for matters, and
-	// here nobody waits for an outcome before asking again.
-	stop := r.run(executor.Options{Target: r.mover("m", t.TempDir()), Workers: 1})
+	stop := r.run(executor.Options{Target: r.mover("m", t.TempDir())})
 	seen := map[string]bool{}
 	for _, o := range r.outcomes(windows * owners) {
-		k := fmt.Sprint(o.Owner, o.Move)
-		if o.Status != control.Done || seen[k] {
-			t.Errorf("outcome %+v (again: %v)", o, seen[k])
+		if o.Status != control.Done || seen[o.Owner] {
+			t.Errorf("outcome %+v (again: %v)", o, seen[o.Owner])
 		}
-		seen[k] = true
+		seen[o.Owner] = true
 	}
 	r.settled(moverConsumer)
 	ok(t, stop())
-	if n := r.counts.of("outcomes done"); n != windows*owners {
-		t.Errorf("%d outcomes counted", n)
+	if state, err := r.c.State(t.Context(), subject.OutcomesStream); err != nil || state.Msgs != windows*owners {
+		t.Errorf("%d outcomes on the bus, %v", state.Msgs, err)
 	}
 }
 
@@ -401,5 +394,73 @@ func TestBusAway(t *testing.T) {
 	ok(t, stop())
 	if n := r.counts.of("redelivered"); n > 1 {
 		t.Errorf("%d deliveries were used up", n)
+	}
+}
+
+// halfway is a target that answers one move failed and never comes to an end.
+type halfway struct {
+	executor.Target
+	started chan struct{}
+}
+
+func (h *halfway) Apply(ctx context.Context, c *control.Command, answer executor.Answer) error {
+	m := c.Placement.Moves[0]
+	err := answer(ctx, control.Outcome{Scope: c.Scope, Owner: m.Owner, Move: m.Version, Status: control.Failed, Reason: "test"})
+	close(h.started)
+	<-ctx.Done()
+	return errors.Join(err, ctx.Err())
+}
+
+// TestAnsweredElsewhere: a move that another executor has answered failed, before
+// it died, is not done after all; the rest of its command is.
+func TestAnsweredElsewhere(t *testing.T) {
+	r := newRig(t, func(o *bus.Options) { o.Prefix = "P" })
+	r.put("a", "o", "x")
+	r.put("a", "p", "x")
+	r.send(command(1,
+		control.Move{Owner: "o", From: "a", To: "b", Version: 1},
+		control.Move{Owner: "p", From: "a", To: "b", Version: 1}))
+	h := &halfway{Target: r.mover("m1", t.TempDir()), started: make(chan struct{})}
+	stop := r.run(executor.Options{Target: h, Grace: time.Millisecond, AckWait: 300 * time.Millisecond})
+	<-h.started
+	if err := stop(); !errors.Is(err, executor.ErrGrace) {
+		t.Errorf("stopped with %v", err)
+	}
+	stop = r.run(executor.Options{Target: r.mover("m2", t.TempDir()), AckWait: 300 * time.Millisecond})
+	got := r.outcomes(2)
+	r.settled(moverConsumer)
+	ok(t, stop())
+	if got[0].Owner != "o" || got[0].Status != control.Failed || got[1].Owner != "p" || got[1].Status != control.Done {
+		t.Errorf("outcomes %+v, %+v", got[0], got[1])
+	}
+	if mark, err := r.stores["b"].Stat(t.Context(), "o"); err != nil || mark.State != objectstore.Absent {
+		t.Errorf("o at b: %v, %v", mark, err)
+	}
+	if n := r.counts.of("already_applied outcomes"); n != 1 {
+		t.Errorf("%d known from outcomes", n)
+	}
+}
+
+// TestConsumerLost: a consumer that somebody deleted, or that has to be made
+// again, leaves no gap.
+func TestConsumerLost(t *testing.T) {
+	r := newRig(t)
+	stop := r.run(executor.Options{Target: r.mover("m", t.TempDir()), Stall: 200 * time.Millisecond})
+	for i := range 3 {
+		owner := fmt.Sprintf("o%d", i)
+		r.put("a", owner, "x")
+		r.send(command(uint64(i+1), control.Move{Owner: owner, From: "a", To: "b", Version: 1}))
+		if o := r.outcomes(1)[0]; o.Owner != owner || o.Status != control.Done {
+			t.Errorf("outcome %+v", o)
+		}
+		r.settled(moverConsumer)
+		ok(t, r.c.JS.DeleteConsumer(t.Context(), r.c.Stream(subject.CommandsStream), moverConsumer))
+	}
+	ok(t, stop())
+	if n := r.counts.of("stalled"); n < 2 {
+		t.Errorf("subscribed anew %d times", n)
+	}
+	if n := r.counts.of("outcomes"); n != 3 {
+		t.Errorf("%d outcomes", n)
 	}
 }

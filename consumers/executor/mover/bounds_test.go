@@ -10,52 +10,88 @@ import (
 	"penstock/schemas/control"
 )
 
-// TestParallel: as many moves run at a time as there may, over all commands, and
-// never two of one owner.
+// TestParallel: as many moves run at a time as there may, and no more.
 func TestParallel(t *testing.T) {
 	w := newWorld(t)
 	var mu sync.Mutex
-	running, most := map[string]int{}, 0
-	hook := func(s step, k *task) error {
+	running, most := 0, 0
+	full := make(chan struct{})
+	hook := func(s step, _ *task) error {
 		mu.Lock()
 		defer mu.Unlock()
 		switch s {
 		case stepPlanned:
-			running[k.Owner]++
-			if running[k.Owner] > 1 {
-				return fmt.Errorf("two moves of %s at a time", k.Owner)
+			running++
+			if most = max(most, running); running == 3 && most == 3 {
+				select {
+				case <-full:
+				default:
+					close(full)
+				}
 			}
-			most = max(most, len(running))
+			mu.Unlock()
+			<-full // nobody goes on before three are at it
+			mu.Lock()
 		case stepClosed:
-			delete(running, k.Owner)
+			running--
 		default:
 		}
 		return nil
 	}
 	m := w.mover(func(o *Options) { o.Parallel, o.after = 3, hook })
-	var commands []*control.Command
-	for c := range 4 {
+	var wg sync.WaitGroup
+	for c := range 2 {
 		var moves []control.Move
 		for i := range 10 {
-			owner := fmt.Sprintf("%d-%d", c%2, i)
-			if c < 2 {
-				w.put("a", owner, objects(2))
-			}
+			owner := fmt.Sprintf("%d-%d", c, i)
+			w.put("a", owner, objects(2))
 			moves = append(moves, move(owner, "a", "b", 1))
 		}
-		commands = append(commands, command(moves...))
-	}
-	var wg sync.WaitGroup
-	for _, c := range commands {
 		wg.Go(func() {
-			if err := m.Apply(t.Context(), c, w.answer); err != nil {
+			if err := m.Apply(t.Context(), command(moves...), w.answer); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if most != 3 || len(w.outcomes) != 20 || w.known != 20 {
-		t.Errorf("%d at a time, %d outcomes, %d already applied", most, len(w.outcomes), w.known)
+	if most != 3 || len(w.outcomes) != 20 {
+		t.Errorf("%d at a time, %d outcomes", most, len(w.outcomes))
+	}
+}
+
+// TestSameOwner: moves of one owner wait for each other, whatever commands they
+// came with.
+func TestSameOwner(t *testing.T) {
+	w := newWorld(t)
+	w.put("a", "o", objects(3))
+	var mu sync.Mutex
+	running := 0
+	hook := func(s step, k *task) error {
+		mu.Lock()
+		defer mu.Unlock()
+		switch s {
+		case stepPlanned:
+			if running++; running > 1 {
+				return fmt.Errorf("two moves of %s at a time", k.Owner)
+			}
+		case stepClosed:
+			running--
+		default:
+		}
+		return nil
+	}
+	m := w.mover(func(o *Options) { o.after = hook })
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(func() {
+			if err := m.Apply(t.Context(), command(move("o", "a", "b", 1)), w.answer); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if len(w.outcomes) != 1 || w.known != 4 {
+		t.Errorf("%d outcomes, %d already applied", len(w.outcomes), w.known)
 	}
 }
 

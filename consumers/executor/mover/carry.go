@@ -91,6 +91,7 @@ type attempt struct {
 	have   map[string]string             // objects copied: name to the source's version
 	there  map[string]objectstore.Object // what the destination holds
 	copied int64                         // bytes
+	bytes  int64                         // of the owner's data, when last listed
 }
 
 type result struct {
@@ -135,9 +136,7 @@ func (m *Mover) try(ctx context.Context, t *task) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	res, err := x.settle(ctx)
-	res.copied, res.reason = x.copied, reason
-	return res, err
+	return result{bytes: x.bytes, copied: x.copied, reason: reason}, x.arrive(ctx)
 }
 
 // locate reads where the owner is.
@@ -247,6 +246,16 @@ func contested(err error) error {
 		return fmt.Errorf("%w: %w", errContested, err)
 	}
 	return ofStore(err)
+}
+
+// arrive makes the copy live that this try has flipped to. If another mover has
+// done so already, the next try finds the move done.
+func (x *attempt) arrive(ctx context.Context) error {
+	live := objectstore.Mark{State: objectstore.Live, Version: x.t.Version}
+	if err := x.mark(ctx, x.dst, x.mine, live); err != nil {
+		return err
+	}
+	return x.passed(stepSettled, x.t)
 }
 
 // settle makes the destination's copy live and sees to it that the source's will

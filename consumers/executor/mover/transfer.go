@@ -205,6 +205,7 @@ func (x *attempt) round(ctx context.Context) (objectstore.Listing, error) {
 	if err != nil {
 		return l, ofStore(err)
 	}
+	x.bytes = l.Bytes
 	if x.there == nil {
 		d, err := x.dst.List(ctx, x.t.Owner)
 		if err != nil {
