@@ -27,7 +27,11 @@ func (d *Decider) decide(ctx context.Context, w *panes.Window) error {
 	if err := d.retry(ctx, "operator's switches", d.operator.refresh); err != nil {
 		return err
 	}
+	fellBack := d.state.Fallback != nil
 	in := d.state.inputs(d.operator.switches, d.operator.revision, d.opts.Mode, len(w.Incomplete) > 0, w.Span().End, d.opts.FallbackAfter)
+	if in.fallback != fellBack {
+		d.log.Warn().Bool("advises_only", in.fallback).Time("window", w.Span().End).Msg("outcomes contradict decisions, or the operator has taken that in hand")
+	}
 	dec, err := d.ask(w, in)
 	if err != nil {
 		return err
@@ -131,6 +135,7 @@ func (d *Decider) sent(dec *decision, part []*command, seq uint64) {
 func (d *Decider) fenced(ctx context.Context, msgs []bus.Msg, id string) (seq uint64, err error) {
 	err = d.retry(ctx, "publish decision", func(ctx context.Context) error {
 		last, err := d.publish(ctx, msgs, d.state.Record)
+		conflict := err
 		switch {
 		case err == nil:
 			seq = last - uint64(len(msgs)-1)
@@ -144,9 +149,14 @@ func (d *Decider) fenced(ctx context.Context, msgs []bus.Msg, id string) (seq ui
 		if err != nil && !errors.Is(err, bus.ErrNoMessage) {
 			return err
 		}
-		if header(m.Header, control.HeaderDecision) == id {
+		switch {
+		case header(m.Header, control.HeaderDecision) == id:
 			seq = m.Seq
 			return nil
+		case m.Seq == d.state.Record:
+			// Nobody has written: the refusal was of an attempt of ours that was
+			// still under way.
+			return conflict
 		}
 		return fmt.Errorf("its last record has sequence %d, ours %d: %w", m.Seq, d.state.Record, ErrFenced)
 	})

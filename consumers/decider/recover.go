@@ -84,7 +84,7 @@ func (d *Decider) restore(ctx context.Context, last uint64) (restored bool, err 
 		d.log.Warn().Err(f).Msg("snapshot cannot be used, trying an older one")
 	}
 	// The next snapshot must not overwrite the one in use.
-	d.store.next = (used + 1) % places
+	d.store.next, d.store.any = (used+1)%places, used >= 0
 	d.setAside = d.asm.Stats()
 	return used >= 0, nil
 }
@@ -94,6 +94,9 @@ func (d *Decider) restoreOne(ctx context.Context, s stored, last uint64) error {
 		return fmt.Errorf("after record %d, and the last one on the bus has sequence %d: %w", s.head.Loop.Record, last, ErrSnapshot)
 	}
 	p, err := d.policyOf(ctx, s.head.Config)
+	if errors.Is(err, ErrStateLost) {
+		return fmt.Errorf("%w: %w", ErrSnapshot, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -348,6 +351,12 @@ func (d *Decider) goLive(ctx context.Context) error {
 	err = d.retry(ctx, "store configuration", func(ctx context.Context) error { return d.store.putConfig(ctx, config) })
 	if err != nil {
 		return err
+	}
+	if d.opts.Purpose == bus.Serve && !d.store.any {
+		// From now on nobody trims what this kind needs: see store.covered.
+		if err := d.snapshot(ctx); err != nil {
+			return err
+		}
 	}
 	if digest := ConfigDigest(config); digest != d.config {
 		if d.state.Windows > 0 {

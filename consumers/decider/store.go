@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -23,7 +24,8 @@ type store struct {
 	client  *bus.Client
 	objects jetstream.ObjectStore
 	kind    control.Kind
-	next    int // place that the next snapshot goes to
+	next    int  // place that the next snapshot goes to
+	any     bool // there is a usable one
 }
 
 // stored is a snapshot that was read.
@@ -49,19 +51,50 @@ func configName(digest string) string {
 	return "config." + strings.TrimPrefix(digest, "sha256:")
 }
 
+// readTries is how often an object is asked for that is described but does not
+// come whole; readWithin bounds each. A chunk that is gone never comes.
+const (
+	readTries  = 3
+	readWithin = 10 * time.Second
+)
+
+// read returns an object's body, nil if there is none. ErrSnapshot says that
+// there is one and that it cannot be had whole, although the bus answers.
+func (s *store) read(ctx context.Context, name string, within time.Duration) (body []byte, err error) {
+	for range readTries {
+		info, err := s.objects.GetInfo(ctx, name)
+		if errors.Is(err, jetstream.ErrObjectNotFound) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("object %s: %w", name, err)
+		}
+		try, cancel := context.WithTimeout(ctx, within+time.Duration(info.Chunks)*100*time.Millisecond)
+		body, err = s.objects.GetBytes(try, name)
+		cancel()
+		if err == nil {
+			return body, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return nil, fmt.Errorf("object %s: %w: %w", name, ErrSnapshot, err)
+}
+
 // snapshots returns the readable snapshots, the newest first, and why the others
 // are not readable. Err is only that of the bus.
 func (s *store) snapshots(ctx context.Context) (found []stored, faults []error, err error) {
 	for place := range places {
-		body, err := s.objects.GetBytes(ctx, placeName(s.kind, place))
+		body, err := s.read(ctx, placeName(s.kind, place), readWithin)
 		switch {
-		case errors.Is(err, jetstream.ErrObjectNotFound):
-			continue
-		case errors.Is(err, jetstream.ErrDigestMismatch):
-			faults = append(faults, fmt.Errorf("snapshot %d: %w: %w", place, ErrSnapshot, err))
+		case errors.Is(err, ErrSnapshot):
+			faults = append(faults, err)
 			continue
 		case err != nil:
-			return nil, nil, fmt.Errorf("snapshot %d of %s: %w", place, s.kind, err)
+			return nil, nil, err
+		case body == nil:
+			continue
 		}
 		head, rest, err := openSnapshot(body)
 		if err != nil {
@@ -85,17 +118,18 @@ func (s *store) put(ctx context.Context, body []byte, group string, sequences []
 	if err := putObject(ctx, s.client, s.objects, meta, body); err != nil {
 		return fmt.Errorf("store snapshot of %s: %w", s.kind, err)
 	}
-	s.next = (s.next + 1) % places
+	s.next, s.any = (s.next+1)%places, true
 	return nil
 }
 
-// covered returns, per partition, the least sequence of WINDOWS that a snapshot
-// of any kind which reads the group still needs to be read after. False: fewer
-// than two snapshots of this kind are there, so nothing may be trimmed.
-func (s *store) covered(ctx context.Context, group string, partitions int) ([]uint64, bool, error) {
-	var least []uint64
-	own := 0
+// covered returns, per partition, the sequence of WINDOWS behind which the two
+// latest snapshots of every kind that reads the group go on. False: not all of
+// them have two, so nothing may be trimmed. A kind that has never run has none
+// and does not count; a decider that serves stores its first one before it
+// decides anything.
+func (s *store) covered(ctx context.Context, group string, partitions int) (least []uint64, ok bool, err error) {
 	for _, k := range control.Kinds {
+		n := 0
 		for place := range places {
 			info, err := s.objects.GetInfo(ctx, placeName(k, place))
 			if errors.Is(err, jetstream.ErrObjectNotFound) {
@@ -104,15 +138,12 @@ func (s *store) covered(ctx context.Context, group string, partitions int) ([]ui
 			if err != nil {
 				return nil, false, fmt.Errorf("look at snapshot of %s: %w", k, err)
 			}
-			seqs, err := splitSequences(info.Metadata[metaSequences])
 			if info.Metadata[metaGroup] != group {
 				continue
 			}
+			seqs, err := splitSequences(info.Metadata[metaSequences])
 			if err != nil || len(seqs) != partitions {
 				return nil, false, nil
-			}
-			if k == s.kind {
-				own++
 			}
 			if least == nil {
 				least = seqs
@@ -120,9 +151,13 @@ func (s *store) covered(ctx context.Context, group string, partitions int) ([]ui
 			for p := range least {
 				least[p] = min(least[p], seqs[p])
 			}
+			n++
+		}
+		if n != 0 && n != places {
+			return nil, false, nil
 		}
 	}
-	return least, own == places, nil
+	return least, least != nil, nil
 }
 
 // putConfig keeps a configuration by its digest.

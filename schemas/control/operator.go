@@ -143,7 +143,8 @@ func SwitchesOf(k Kind, entries []Entry) Switches {
 		case e.Key == ModeKey(k):
 			out.Mode = s.Mode
 		case e.Key == RollbackKey(k):
-			out.Rollback, out.RollbackRevision = s.After, e.Revision
+			after := s.After.UTC()
+			out.Rollback, out.RollbackRevision = &after, e.Revision
 		case s.On:
 			out.Frozen = true
 		case e.Key == FreezeKey(k):
