@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"penstock/infra/clock"
 	"penstock/schemas/window"
 )
 
@@ -50,28 +51,29 @@ func (a *Aggregator) Run(ctx context.Context) error {
 
 // run goes through sessions: wait for the advice, claim, add up.
 func (w *worker) run(ctx context.Context) error {
-	for {
-		for !w.advice.Mine(w.opts.Group, w.partition) {
-			if err := w.opts.Clock.Sleep(ctx, adviceEvery); err != nil {
-				return nil
-			}
+	for ctx.Err() == nil {
+		if !w.advice.Mine(w.opts.Group, w.partition) {
+			pause(ctx, w.opts.Clock, adviceEvery)
+			continue
 		}
 		err := w.session(ctx)
 		switch {
-		case ctx.Err() != nil:
-			return nil
 		case errors.Is(err, errReleased):
 			w.log.Info().Msg("released the partition")
 		case errors.Is(err, errFenced):
 			w.count(Fenced, 1)
 			w.log.Warn().Dur("wait", w.opts.FenceWait).Msg("fenced: another claimed the partition")
-			if err := w.opts.Clock.Sleep(ctx, w.opts.FenceWait); err != nil {
-				return nil
-			}
-		default:
+			pause(ctx, w.opts.Clock, w.opts.FenceWait)
+		case ctx.Err() == nil:
 			return err
 		}
 	}
+	return nil
+}
+
+// pause waits and reports whether the context goes on.
+func pause(ctx context.Context, c clock.Clock, d time.Duration) bool {
+	return c.Sleep(ctx, d) == nil
 }
 
 // adviceEvery is how often the advice is looked at while waiting.

@@ -9,8 +9,8 @@
 //	                             └──── conflict ─────────┴─ fenced: state dropped
 //
 // The subject windows.<group>.<partition> is both output and checkpoint: a flush
-// is a set of panes and a last message, the commit, stored all or none under the
-// sequence of the last commit. A claim is a commit without panes. Whoever starts
+// is a set of panes and the commit behind them, stored all or none under the
+// sequence of the last commit: one message if it is small, else an atomic batch. A claim is a commit without panes. Whoever starts
 // reads the last commit from the leader and goes on from the message after the
 // covered one; there is no other state. So a crash loses nothing and repeats
 // nothing, and of two who claim one partition only one can write: the other is

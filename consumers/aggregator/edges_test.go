@@ -169,68 +169,27 @@ func TestGreatStateIsOneBatch(t *testing.T) {
 	}
 }
 
-// TestMembersShareAndTakeOver lets two processes share four partitions by the
-// advice; one leaves and the other takes all.
-func TestMembersShareAndTakeOver(t *testing.T) {
-	b := bustest.Start(t, func(o *bus.Options) { o.Partitions = 4 })
+// TestGaugesHaveTheirPlaceInTheAccount: no rollup reads them yet.
+func TestGaugesHaveTheirPlaceInTheAccount(t *testing.T) {
+	b := bustest.Start(t, func(o *bus.Options) { o.Partitions = 1 })
 	c := bustest.Client(t, b)
-	clk := clock.System()
-	all := []int{0, 1, 2, 3}
-	one, two := newCounts(), newCounts()
-	o := Options{Client: bustest.Client(t, b), Group: window.Owners, Owner: "agg-one", Metrics: one, Clock: clk, Partitions: all}
-	stop := start(t, o)
-	o.Client, o.Owner, o.Metrics = bustest.Client(t, b), "agg-two", two
-	start(t, o)
-	// Whoever has a partition closes its window.
-	publish(t, c, mark(event.Barrier, "R", hour, 0, 0, 0, 0))
-	owners := map[string]int{}
-	for p := range 4 {
-		owners[outputs(t, c, window.Owners, p, watermarkAt(hour)).commit.Owner]++
+	start(t, Options{Client: bustest.Client(t, b), Group: window.Fast, Advice: Always{}})
+	var g event.Gauges
+	for k := range 3 {
+		row := event.NewGauge(int64(k))
+		row.Site, row.Server = "east", "s1"
+		g.Append(&row)
 	}
-	stop()
-	publish(t, c, mark(event.Barrier, "R", 2*hour, 0, 0, 0, 0))
-	for p := range 4 {
-		if got := outputs(t, c, window.Owners, p, watermarkAt(2*hour)).commit.Owner; got != "agg-two" {
-			t.Errorf("partition %d is %s's after it left", p, got)
-		}
+	var e event.GaugeEncoder
+	body, err := e.Encode(nil, &g)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Logf("shared %v", owners)
-}
-
-func TestAdviceIsOneForEachPartition(t *testing.T) {
-	const partitions = 25
-	var all []int
-	for p := range partitions {
-		all = append(all, p)
-	}
-	var members []*Members
-	for _, owner := range []string{"a", "b", "c"} {
-		members = append(members, NewMembers(Options{Group: window.Fast, Owner: owner, Partitions: all, Clock: clock.System()}))
-	}
-	for _, m := range members {
-		if m.Mine(window.Fast, 0) {
-			t.Fatal("claims before it has read the bucket")
-		}
-		m.ready = true
-		for _, o := range members {
-			m.live[o.self] = heard{member{window.Fast, all}, m.opts.Clock.Now()}
-		}
-	}
-	shares := map[string]int{}
-	for p := range partitions {
-		n := 0
-		for _, m := range members {
-			if m.Mine(window.Fast, p) {
-				n++
-				shares[m.opts.Owner]++
-			}
-		}
-		if n != 1 {
-			t.Fatalf("partition %d is advised to %d", p, n)
-		}
-	}
-	if len(shares) != 3 || members[0].Mine(window.Owners, 0) {
-		t.Fatalf("shares %v", shares)
+	h := event.Header{Schema: event.GaugeSchema, Encoding: event.EncodingS2, Run: "R", Seq: 1, Rows: 3, Watermark: 2}
+	publish(t, c, bus.Msg{Subject: subject.Events(0, "web-1"), Header: h.Fields(), Data: body}, mark(event.End, "R", hour, 1))
+	got := outputs(t, c, window.Fast, 0, watermarkAt(hour))
+	if want := (window.Account{Received: 3, Counted: 3}); got.commit.Total != want || len(got.tables) != 0 {
+		t.Fatalf("account %+v, tables %v", got.commit.Total, got.tables)
 	}
 }
 

@@ -93,16 +93,13 @@ func score(key, group string, partition int) uint64 {
 // ends. A bus that cannot be reached is tried again: without it nothing can be
 // claimed either.
 func (m *Members) Run(ctx context.Context) error {
-	for {
-		err := m.follow(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		m.opts.Logger.Warn().Err(err).Msg("cannot follow the members")
-		if err := m.opts.Clock.Sleep(ctx, retryMost); err != nil {
-			return nil
+	for ctx.Err() == nil {
+		if err := m.follow(ctx); err != nil && ctx.Err() == nil {
+			m.opts.Logger.Warn().Err(err).Msg("cannot follow the members")
+			pause(ctx, m.opts.Clock, retryMost)
 		}
 	}
+	return nil
 }
 
 func (m *Members) follow(ctx context.Context) error {

@@ -87,16 +87,13 @@ func (t *Trimmer) Run(ctx context.Context) error {
 		}
 		if least := t.least(); least > done {
 			if err := t.client.Trim(ctx, subject.EventsStream, least+1); err != nil {
-				if ctx.Err() != nil {
-					return nil
-				}
 				t.log.Warn().Err(err).Uint64("covered", least).Msg("cannot trim events")
 				t.again()
 			} else {
 				done = least
 			}
 		}
-		if err := t.clock.Sleep(ctx, trimEvery); err != nil {
+		if !pause(ctx, t.clock, trimEvery) {
 			return nil
 		}
 	}

@@ -17,7 +17,6 @@ type oracle struct {
 	watermark, reach   int64
 	stream, serverTime int64
 	total              window.Account
-	barriers, ends     int
 }
 
 type oracleRun struct {
