@@ -7,8 +7,7 @@ import "slices"
 // their traffic reaches the excess; then each in turn goes to the site that the
 // five factors choose among those with room for it.
 func (p *plan) balance() {
-	lists := p.users()
-	taken := p.extract(lists)
+	taken := p.extract()
 	for len(taken) > 0 {
 		n := min(len(taken), selectBatch)
 		p.place(taken[:n])
@@ -25,41 +24,18 @@ func (p *plan) load(site int) int64 {
 	return p.t.state.observed[site]
 }
 
-// users gathers, by site number, the owners matched to a site from which some
-// must be taken: those with traffic, or all of them where the site is emptied.
-func (p *plan) users() [][]entry {
+// users lists the owners matched to a site from which some must be taken: those
+// with traffic, or all of them where the site is emptied.
+func (p *plan) users(site uint16) []entry {
 	t, s := p.t, p.t.state
-	out := make([][]entry, len(t.config.Sites)+1)
-	over, any := make([]bool, len(out)), false
-	for i := range t.config.Sites {
-		over[i+1] = p.evac[i] || p.load(i+1) > t.limit[i+1]
-		any = any || over[i+1]
-	}
-	if !any {
-		return out
-	}
-	parts := make([][][]entry, t.workers)
-	inParts(t.workers, s.names.len(), func(w, lo, hi int) {
-		lists := make([][]entry, len(out))
-		for id := int32(lo); id < int32(hi); id++ {
-			if c := t.want[id]; over[c] && (s.traffic[id] > 0 || p.evac[c-1]) {
-				lists[c] = append(lists[c], entry{s.traffic[id], s.names.rank[id], id})
-			}
-		}
-		parts[w] = lists
-	})
-	for _, lists := range parts {
-		for c := range lists {
-			out[c] = append(out[c], lists[c]...)
-		}
-	}
-	return out
+	all := p.evac[site-1]
+	return p.gather(func(id int32) bool { return t.want[id] == site && (all || s.traffic[id] > 0) })
 }
 
 // extract returns the owners to be taken from their sites, sites in config
 // order, owners by traffic descending, then id. An owner that a guardrail holds
 // is passed over, with the guardrail as its reason.
-func (p *plan) extract(lists [][]entry) []pick {
+func (p *plan) extract() []pick {
 	t, s := p.t, p.t.state
 	var taken []pick
 	within := 0
@@ -74,7 +50,7 @@ func (p *plan) extract(lists [][]entry) []pick {
 		if p.evac[i] {
 			why = Evacuating
 		}
-		q := queue{entries: lists[c]}
+		q := queue{entries: p.users(c)}
 		for sum < excess || p.evac[i] {
 			e, ok := q.next()
 			if !ok {

@@ -74,18 +74,40 @@ func (p *plan) holdAll(rest []entry, why Code) {
 // movers are the owners that the base match moves.
 func (p *plan) movers() []entry {
 	t, s := p.t, p.t.state
-	parts := make([][]entry, t.workers)
-	inParts(t.workers, s.names.len(), func(w, lo, hi int) {
+	return p.gather(func(id int32) bool {
+		return t.want[id] != 0 && s.why[id] == noReason && t.want[id] != s.site[id]
+	})
+}
+
+// gather lists the owners of which is holds, in any order. It counts first: the
+// list may be long, and is made once.
+func (p *plan) gather(is func(int32) bool) []entry {
+	t, s := p.t, p.t.state
+	n := s.names.len()
+	counts := make([]int, t.workers)
+	inParts(t.workers, n, func(w, lo, hi int) {
+		c := 0
 		for id := int32(lo); id < int32(hi); id++ {
-			if t.want[id] != 0 && s.why[id] == noReason && t.want[id] != s.site[id] {
-				parts[w] = append(parts[w], entry{s.traffic[id], s.names.rank[id], id})
+			if is(id) {
+				c++
+			}
+		}
+		counts[w] = c
+	})
+	total := 0
+	for w, c := range counts {
+		counts[w], total = total, total+c
+	}
+	out := make([]entry, total)
+	inParts(t.workers, n, func(w, lo, hi int) {
+		at := counts[w]
+		for id := int32(lo); id < int32(hi); id++ {
+			if is(id) {
+				out[at] = entry{s.traffic[id], s.names.rank[id], id}
+				at++
 			}
 		}
 	})
-	var out []entry
-	for _, part := range parts {
-		out = append(out, part...)
-	}
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync/atomic"
 
 	"penstock/schemas/window"
 )
@@ -131,9 +132,12 @@ func (t *TMatch) learnTraffic(table *window.Table, ids []int32, l *learned) {
 	t.byKey(table.Key("owner").Codes, func(w, lo, hi int) {
 		p := &parts[w]
 		p.observed, p.unknown = make([]int64, len(s.observed)), make([]int64, len(number))
+		p.visits = make([]visit, 0, t.newRows(table, ids, lo, hi))
 		t.trafficRows(table, ids, number, p, lo, hi)
+		t.locate(p.visits, &p.set)
+		p.visits = nil
 	})
-	var visits, siteless []visit
+	var siteless []visit
 	for i := range parts {
 		p := &parts[i]
 		l.requests += p.requests
@@ -147,15 +151,24 @@ func (t *TMatch) learnTraffic(table *window.Table, ids []int32, l *learned) {
 			}
 		}
 		s.digest.set.join(p.set)
-		visits, siteless = append(visits, p.visits...), append(siteless, p.siteless...)
+		siteless = append(siteless, p.siteless...)
 	}
-	t.locate(visits)
 	for _, v := range siteless {
 		if at := s.standing(v.owner); int(at) <= len(t.config.Sites) {
 			s.observed[at] += v.requests
 		}
 	}
 	s.observed[0] = 0
+}
+
+// newRows counts the rows of owners without a known site.
+func (t *TMatch) newRows(table *window.Table, ids []int32, lo, hi int) (n int) {
+	for _, c := range table.Key("owner").Codes[lo:hi] {
+		if c >= 0 && t.state.site[ids[c]] == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // trafficRows takes rows lo to hi. Traffic of an owner whose data is being
@@ -199,7 +212,7 @@ func (t *TMatch) trafficRows(table *window.Table, ids []int32, number []uint16, 
 
 // locate believes each owner at the site that served most of its requests, ties
 // by config order.
-func (t *TMatch) locate(visits []visit) {
+func (t *TMatch) locate(visits []visit, set *sums) {
 	s := t.state
 	slices.SortFunc(visits, func(a, b visit) int {
 		if c := cmp.Compare(a.owner, b.owner); c != 0 {
@@ -221,7 +234,7 @@ func (t *TMatch) locate(visits []visit) {
 		before := s.ownerHash(owner)
 		s.site[owner] = site
 		s.flags[owner] |= stale
-		s.digest.set.swap(before, s.ownerHash(owner))
+		set.swap(before, s.ownerHash(owner))
 	}
 }
 
@@ -232,7 +245,6 @@ func (t *TMatch) learnPlaces(table *window.Table, ids []int32, l *learned) {
 	codes, times := table.Key("user").Codes, table.Column("time")
 	lat, lon := table.Column("lat"), table.Column("lon")
 	x, y, z := table.Column("x"), table.Column("y"), table.Column("z")
-	moved := make([][]int32, t.workers)
 	t.byKey(codes, func(w, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			la, ln := window.ToFloat32(lat[i]), window.ToFloat32(lon[i])
@@ -253,16 +265,13 @@ func (t *TMatch) learnPlaces(table *window.Table, ids []int32, l *learned) {
 				t.keepDistances(id)
 				s.flags[id] |= stale
 				any[w] = true
-				moved[w] = append(moved[w], id)
+				atomic.OrUint64(&t.placeMoved[id>>6], 1<<(id&63)) // workers share the words at their ends
 			}
 		}
 	})
 	for w := range sets {
 		l.bad += bad[w]
 		s.digest.set.join(sets[w])
-		for _, id := range moved[w] {
-			t.placeMoved[id>>6] |= 1 << (id & 63)
-		}
 	}
 	if !slices.Contains(any, true) {
 		t.placeMoved = nil

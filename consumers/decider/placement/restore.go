@@ -120,7 +120,7 @@ func (r *reader) fixed() uint64 { return binary.LittleEndian.Uint64(r.raw(8)) }
 // when the state began.
 func (t *TMatch) Restore(in io.Reader) error {
 	r := newReader(in)
-	if got := string(r.raw(len(magic))); got != magic {
+	if got := string(r.raw(len(magic))); r.err == nil && got != magic {
 		return fmt.Errorf("%w: it begins with %q, must begin with %q", ErrSnapshot, got, magic)
 	}
 	s := newState(t.config.Sites)

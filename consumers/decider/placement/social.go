@@ -62,14 +62,12 @@ func (e *edges) put(owner int32, i int64, user int32, v int64) {
 	e.big[pair(owner, user)] = v
 }
 
-// putMore is put while pairs may be repeated: what stands in big adds up, and
-// order takes it out again.
+// putMore is put of a number for big while pairs may be repeated: what stands in
+// big adds up, and order takes it out again.
 func (e *edges) putMore(owner int32, i int64, user int32, v int64) {
-	if v >= escaped {
-		e.bigger.Lock()
-		v += e.big[pair(owner, user)]
-		e.bigger.Unlock()
-	}
+	e.bigger.Lock()
+	v += e.big[pair(owner, user)]
+	e.bigger.Unlock()
 	e.put(owner, i, user, v)
 }
 
@@ -127,7 +125,11 @@ func collect(r rows, rank []int32) *edges {
 		c := places[w]
 		for i := lo; i < hi; i++ {
 			if o, u, ok := r.at(i); ok {
-				e.putMore(o, int64(c[o]), u, r.number[i])
+				if v := r.number[i]; v < escaped {
+					e.list[c[o]] = edge{u, uint32(v)}
+				} else {
+					e.putMore(o, int64(c[o]), u, v)
+				}
 				c[o]++
 			}
 		}
@@ -230,51 +232,83 @@ func (e *edges) mergeInto(delta *edges, rank []int32, workers int, changed func(
 	e.start, e.list, e.big = out.start, out.list, out.big
 }
 
+// pairs runs through two lists of users in ascending order, one step at a time.
+// Ranks are far from each other in memory: each is read once.
+type pairs struct {
+	a, b         []edge
+	rank         []int32
+	rankA, rankB int32
+	i, j         int // of the step at hand, −1: that list has no part in it
+	nextI, nextJ int
+}
+
+// done is the rank after the last one.
+const done = math.MaxInt32
+
+func newPairs(a, b []edge, rank []int32) pairs {
+	p := pairs{a: a, b: b, rank: rank}
+	p.rankA, p.rankB = p.rankOf(a, 0), p.rankOf(b, 0)
+	return p
+}
+
+func (p *pairs) rankOf(list []edge, i int) int32 {
+	if i == len(list) {
+		return done
+	}
+	return p.rank[list[i].user]
+}
+
+// next goes to the next user of either list, false after the last.
+func (p *pairs) next() bool {
+	least := min(p.rankA, p.rankB)
+	p.i, p.j = -1, -1
+	if least == done {
+		return false
+	}
+	if p.rankA == least {
+		p.i = p.nextI
+		p.nextI++
+	}
+	if p.rankB == least {
+		p.j = p.nextJ
+		p.nextJ++
+		p.rankB = p.rankOf(p.b, p.nextJ)
+	}
+	if p.i >= 0 {
+		p.rankA = p.rankOf(p.a, p.nextI)
+	}
+	return true
+}
+
 // union counts the users of an owner in e or delta.
-func (e *edges) union(delta *edges, rank []int32, o int) int64 {
-	i, iEnd, j, jEnd := e.start[o], e.start[o+1], delta.start[o], delta.start[o+1]
-	n := iEnd - i + jEnd - j
-	for i < iEnd && j < jEnd {
-		a, b := rank[e.list[i].user], rank[delta.list[j].user]
-		if a == b {
-			n--
-		}
-		if a <= b {
-			i++
-		}
-		if b <= a {
-			j++
-		}
+func (e *edges) union(delta *edges, rank []int32, o int) (n int64) {
+	p := newPairs(e.list[e.start[o]:e.start[o+1]], delta.list[delta.start[o]:delta.start[o+1]], rank)
+	for p.next() {
+		n++
 	}
 	return n
 }
 
 // fill writes the sum of a's and delta's users of an owner. Where no pair is
-// new, out and a are the same memory, and each cell is read before it is
-// written.
+// new, e and a are the same memory, and each cell is read before it is written.
 func (e *edges) fill(a, delta *edges, rank []int32, o int32, changed func(user int32, before, after int64)) {
-	i, iEnd, j, jEnd := a.start[o], a.start[o+1], delta.start[o], delta.start[o+1]
-	for k := e.start[o]; i < iEnd || j < jEnd; k++ {
-		switch {
-		case j == jEnd || i < iEnd && rank[a.list[i].user] < rank[delta.list[j].user]:
-			e.list[k] = a.list[i]
-			i++
-		case i == iEnd || rank[delta.list[j].user] < rank[a.list[i].user]:
-			user, v := delta.list[j].user, delta.at(o, j)
-			e.put(o, k, user, v)
-			changed(user, 0, v)
-			j++
-		default:
-			user, old := a.list[i].user, int64(a.list[i].level)
-			if old == escaped {
+	from, added := a.start[o], delta.start[o]
+	p := newPairs(a.list[from:a.start[o+1]], delta.list[added:delta.start[o+1]], rank)
+	for k := e.start[o]; p.next(); k++ {
+		if p.j < 0 {
+			e.list[k] = p.a[p.i]
+			continue
+		}
+		user, before := p.b[p.j].user, int64(0)
+		if p.i >= 0 {
+			if before = int64(p.a[p.i].level); before == escaped {
 				e.bigger.Lock()
-				old = a.at(o, i)
+				before = a.at(o, from+int64(p.i))
 				e.bigger.Unlock()
 			}
-			v := old + delta.at(o, j)
-			e.put(o, k, user, v)
-			changed(user, old, v)
-			i, j = i+1, j+1
 		}
+		after := before + delta.at(o, added+int64(p.j))
+		e.put(o, k, user, after)
+		changed(user, before, after)
 	}
 }
