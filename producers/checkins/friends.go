@@ -37,8 +37,10 @@ func readFriends(ctx context.Context, name string, h *history, bad func(recordin
 		var fields [3][]byte
 		n := split(line, fields[:])
 		if n != 2 && n != 3 {
-			return &recording.LineFault{Field: "line", Got: strconv.Itoa(n) + " columns",
-				Expected: "two users and perhaps a social level, separated by tabs"}
+			return &recording.LineFault{
+				Field: "line", Got: strconv.Itoa(n) + " columns",
+				Expected: "two users and perhaps a social level, separated by tabs",
+			}
 		}
 		for i, field := range [...]string{"user", "friend"} {
 			if f := checkID(field, fields[i]); f != nil {

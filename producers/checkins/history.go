@@ -39,7 +39,7 @@ func readHistory(ctx context.Context, name string, bad func(recording.BadLine)) 
 	var key []byte
 	stats, err := recording.EachLine(ctx, name, bad, func(line []byte) *recording.LineFault {
 		var c checkIn
-		var user, fault = parseEvent(line, &c)
+		user, fault := parseEvent(line, &c)
 		if fault != nil {
 			return fault
 		}
@@ -94,8 +94,10 @@ func parseEvent(line []byte, c *checkIn) ([]byte, *recording.LineFault) {
 	var fields [5][]byte
 	n := split(line, fields[:])
 	if n < 4 || n > 5 {
-		return nil, &recording.LineFault{Field: "line", Got: strconv.Itoa(n) + " columns",
-			Expected: "user, time, latitude, longitude, venue, separated by tabs"}
+		return nil, &recording.LineFault{
+			Field: "line", Got: strconv.Itoa(n) + " columns",
+			Expected: "user, time, latitude, longitude, venue, separated by tabs",
+		}
 	}
 	if f := checkID("user", fields[0]); f != nil {
 		return nil, f
