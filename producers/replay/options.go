@@ -91,8 +91,9 @@ type Progress struct {
 
 // Options of a replay.
 type Options struct {
-	// Allowed says whether an owner's data may be at a site; nil: anywhere.
-	Allowed func(owner, site string) bool
+	// Allowed says at which sites an owner's data may be (residency): a flag for
+	// each, in config order. Nil: anywhere.
+	Allowed func(owner string) []bool
 	// BeforeVerify, if set, is called after the end of the run and before the
 	// stores are verified: to let movers finish.
 	BeforeVerify func(ctx context.Context) error

@@ -40,9 +40,10 @@ const None = -1
 
 // Options of a table.
 type Options struct {
-	// Allowed says whether an owner's data may be at a site (residency). It must
-	// always answer the same. Nil: it may be anywhere.
-	Allowed func(owner, site string) bool
+	// Allowed says at which sites an owner's data may be (residency): a flag for
+	// each, in config order. It must always answer the same; the answer isn't
+	// changed. Nil: anywhere.
+	Allowed func(owner string) []bool
 	// Imported are locations that are known beforehand, by owner.
 	Imported map[string]control.Location
 	Mode     Mode
@@ -183,9 +184,13 @@ func (t *Table) nearest(owner string, lat, lon float32, placed bool) int32 {
 	if placed {
 		at = sphere.FromDegrees(float64(lat), float64(lon))
 	}
+	var allowed []bool
+	if owner != "" && t.opts.Allowed != nil {
+		allowed = t.opts.Allowed(owner)
+	}
 	best, least := int32(None), math.Inf(1)
 	for i := range t.sites {
-		if owner != "" && t.opts.Allowed != nil && !t.opts.Allowed(owner, t.opts.Sites[i].Name) {
+		if allowed != nil && !allowed[i] {
 			continue
 		}
 		d := 0.0

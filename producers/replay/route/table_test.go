@@ -80,14 +80,14 @@ func TestFollowServesNewOwnersNearTheFirstPlaceSeen(t *testing.T) {
 }
 
 func TestResidencyBindsNewOwners(t *testing.T) {
-	tab := table(t, Options{Allowed: func(owner, site string) bool {
+	tab := table(t, Options{Allowed: func(owner string) []bool {
 		switch {
 		case strings.HasPrefix(owner, "west-"):
-			return site == "us-west"
+			return []bool{false, false, true}
 		case owner == "nowhere":
-			return false
+			return []bool{false, false, false}
 		}
-		return site != "us-east"
+		return []bool{false, true, true}
 	}})
 	for _, c := range []struct{ owner, want string }{{"west-1", "us-west"}, {"x", "us-central"}, {"nowhere", ""}} {
 		r := row("u", c.owner, &newYork)
