@@ -71,7 +71,7 @@ func NewServer(o ServerOptions) (*Server, error) {
 	if !isLoopback(host) && len(o.Token) < minToken {
 		return nil, fmt.Errorf("listen address %q, token of %d bytes, expected at least %d: %w", o.Listen, len(o.Token), minToken, ErrToken)
 	}
-	l, err := net.Listen("tcp", o.Listen)
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("telemetry server: %w", err)
 	}
@@ -124,7 +124,9 @@ func (s *Server) Run(ctx context.Context) error {
 		s.opts.Logger.Warn().Err(err).Msg("requests to the telemetry server were cut off")
 	}
 	s.Close()
-	<-failed
+	if err := <-failed; err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("telemetry server: %w", err)
+	}
 	return nil
 }
 

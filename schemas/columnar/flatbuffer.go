@@ -45,8 +45,9 @@ func (t table) int32(i int, def int32) int32 {
 	return def
 }
 
-func (t table) int16(i int) int16 {
-	if p := t.at(i); p != 0 {
+// first returns field 0, which is a 16-bit number in all tables that have one.
+func (t table) first() int16 {
+	if p := t.at(0); p != 0 {
 		return int16(binary.LittleEndian.Uint16(t.b[p:]))
 	}
 	return 0

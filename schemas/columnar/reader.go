@@ -110,7 +110,7 @@ func next(b []byte) (m message, rest []byte, err error) {
 	}
 	m.meta, b = b[:n:n], b[n:]
 	t := root(m.meta)
-	if v := t.int16(0); v != 3 && v != 4 {
+	if v := t.first(); v != 3 && v != 4 {
 		return m, nil, fmt.Errorf("metadata version %d, expected 4 or 5: %w", v+1, ErrCorrupt)
 	}
 	m.header = t.byte(1)

@@ -186,7 +186,11 @@ func TestColumnsOfOtherTypesAreSteppedOver(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	for _, c := range []struct{ name, typ string }{
-		{"bool", "bool"}, {"f64", "float64"}, {"large", "large_utf8"}, {"struct", "struct"}, {"lists", "list<list<int8>>"},
+		{"bool", "bool"},
+		{"f64", "float64"},
+		{"large", "large_utf8"},
+		{"struct", "struct"},
+		{"lists", "list<list<int8>>"},
 		{"numbers", "dictionary<int32, int64>"},
 	} {
 		if got := b.Column(c.name).Type; got != c.typ {

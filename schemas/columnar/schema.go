@@ -45,7 +45,7 @@ const (
 
 // parseSchema reads a Schema table.
 func parseSchema(t table) (fields []node, metadata map[string]string, err error) {
-	if t.int16(0) != 0 {
+	if t.first() != 0 {
 		return nil, nil, fmt.Errorf("big-endian numbers: %w", ErrCorrupt)
 	}
 	left := maxFields
@@ -117,11 +117,11 @@ func typeName(tag byte, t table, children []node) string {
 		}
 		return fmt.Sprint(sign, t.int32(0, 0))
 	case tagFloat:
-		return [4]string{"float16", "float32", "float64", "float"}[min(uint16(t.int16(0)), 3)]
+		return [4]string{"float16", "float32", "float64", "float"}[min(uint16(t.first()), 3)]
 	case tagUtf8:
 		return Utf8
 	case tagTimestamp:
-		unit := [5]string{"s", "ms", "us", "ns", "?"}[min(uint16(t.int16(0)), 4)]
+		unit := [5]string{"s", "ms", "us", "ns", "?"}[min(uint16(t.first()), 4)]
 		if _, n := t.vector(1, 1); n > 0 && n <= maxText {
 			unit += ", " + t.text(1)
 		}

@@ -42,7 +42,7 @@ func ReadTexts(dst []string, c *Column, most int) ([]string, error) {
 	return dst, nil
 }
 
-// ascii reports whether no byte of s is above 127; eight are looked at at once.
+// ascii reports whether no byte of s is above 127; it takes eight at once.
 func ascii(s string) bool {
 	b := unsafe.Slice(unsafe.StringData(s), len(s))
 	var high uint64

@@ -44,12 +44,20 @@ func TestEncodingIsCanonical(t *testing.T) {
 			Operator: control.Operator{Mode: control.Advise, Rollback: &after}, Policy: digest, State: digest,
 		}, `{"version":1,"kind":"placement","window":{"start":"2015-05-17T10:00:00Z","end":"2015-05-17T11:00:00Z"},"mode":"advise",` +
 			`"reasons":[],"commands":[],"operator":{"mode":"advise","rollback":"2015-05-17T10:00:00Z"},"policy":"` + digest + `","state":"` + digest + `"}`},
-		{"outcome", &control.Outcome{Version: 1, Kind: control.Placement, Scope: "w", Owner: "blog", Move: 7, Status: control.Done, By: "mover-1", At: start},
-			`{"version":1,"kind":"placement","scope":"w","owner":"blog","move":7,"status":"done","reason":"","bytes":0,"took_us":0,"by":"mover-1","at":"2015-05-17T10:00:00Z"}`},
-		{"location", control.Location{Site: "us-east", Version: 7, State: control.Live, Since: start},
-			`{"site":"us-east","version":7,"state":"live","since":"2015-05-17T10:00:00Z"}`},
-		{"switch", control.Switch{Version: 1, After: &after, At: start},
-			`{"version":1,"after":"2015-05-17T10:00:00Z","at":"2015-05-17T10:00:00Z"}`},
+		{
+			"outcome", &control.Outcome{Version: 1, Kind: control.Placement, Scope: "w", Owner: "blog", Move: 7, Status: control.Done, By: "mover-1", At: start},
+			`{"version":1,"kind":"placement","scope":"w","owner":"blog","move":7,"status":"done","reason":"","bytes":0,"took_us":0,"by":"mover-1","at":"2015-05-17T10:00:00Z"}`,
+		},
+		{
+			"location",
+			control.Location{Site: "us-east", Version: 7, State: control.Live, Since: start},
+			`{"site":"us-east","version":7,"state":"live","since":"2015-05-17T10:00:00Z"}`,
+		},
+		{
+			"switch",
+			control.Switch{Version: 1, After: &after, At: start},
+			`{"version":1,"after":"2015-05-17T10:00:00Z","at":"2015-05-17T10:00:00Z"}`,
+		},
 	} {
 		got, err := control.Encode(c.message)
 		if err != nil || string(got) != c.expected {

@@ -239,7 +239,7 @@ func TestOlderAndNewerVersionsReadAsThisOne(t *testing.T) {
 		t.Fatalf("no %s/%s-%s", folder, kind, name)
 		return nil
 	}
-	print := func(v any) string {
+	show := func(v any) string {
 		switch m := v.(type) {
 		case *event.Requests:
 			var b strings.Builder
@@ -258,8 +258,8 @@ func TestOlderAndNewerVersionsReadAsThisOne(t *testing.T) {
 	}
 	same := func(a, b any) {
 		t.Helper()
-		if print(a) != print(b) {
-			t.Errorf("got\n%s\nexpected\n%s", print(a), print(b))
+		if show(a) != show(b) {
+			t.Errorf("got\n%s\nexpected\n%s", show(a), show(b))
 		}
 	}
 	whole := read(corpus.Good, "batch", "plain").(*event.Requests)

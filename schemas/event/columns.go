@@ -75,7 +75,6 @@ type requestMemory struct {
 	valid   [numColumns][]byte
 	texts   [numColumns]columnar.TextMemory
 	status  []uint16
-	known   []byte // bitmap of status
 	op      []int32
 }
 
@@ -191,9 +190,19 @@ func (b *Requests) consistent() error {
 	lens := [...]struct {
 		col, n int
 	}{
-		{colMark, len(b.Mark)}, {colOp, len(b.Op)}, {colN, len(b.N)}, {colK, len(b.K)}, {colStatus, len(b.Status)},
-		{colLat, len(b.Lat)}, {colLon, len(b.Lon)}, {colBytes, len(b.Bytes)}, {colWait, len(b.Wait)},
-		{colService, len(b.Service)}, {colNetwork, len(b.Network)}, {colOverdue, len(b.Overdue)}, {colTrace, len(b.Trace)},
+		{colMark, len(b.Mark)},
+		{colOp, len(b.Op)},
+		{colN, len(b.N)},
+		{colK, len(b.K)},
+		{colStatus, len(b.Status)},
+		{colLat, len(b.Lat)},
+		{colLon, len(b.Lon)},
+		{colBytes, len(b.Bytes)},
+		{colWait, len(b.Wait)},
+		{colService, len(b.Service)},
+		{colNetwork, len(b.Network)},
+		{colOverdue, len(b.Overdue)},
+		{colTrace, len(b.Trace)},
 	}
 	for _, l := range lens {
 		if l.n != n {

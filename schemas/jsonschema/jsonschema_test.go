@@ -78,8 +78,12 @@ func TestSchemasAndTypesHaveTheSameFields(t *testing.T) {
 		name string
 		v    any
 	}{
-		{"command", control.Command{}}, {"decision", control.Decision{}}, {"outcome", control.Outcome{}},
-		{"location", control.Location{}}, {"operator", control.Switch{}}, {"commit", window.Commit{}},
+		{"command", control.Command{}},
+		{"decision", control.Decision{}},
+		{"outcome", control.Outcome{}},
+		{"location", control.Location{}},
+		{"operator", control.Switch{}},
+		{"commit", window.Commit{}},
 	} {
 		names, required := jsonFields(reflect.TypeOf(c.v))
 		if got := properties(c.name); !slices.Equal(got, names) {

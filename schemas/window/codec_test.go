@@ -33,10 +33,10 @@ func randomTable(r *rand.Rand, u *window.Rollup, rows, keys int) *window.Table {
 		missing := r.IntN(5) == 0
 		for _, v := range u.Values {
 			x := r.Int64N(1 << 40)
-			switch {
-			case v.Kind == window.Float32:
+			switch v.Kind {
+			case window.Float32:
 				x = window.FromFloat32(r.Float32() * 90)
-			case v.Kind == window.Timestamp:
+			case window.Timestamp:
 				x = start + r.Int64N(3)
 			}
 			if missing && v.Merging != window.Sum {

@@ -119,7 +119,7 @@ type Run struct {
 
 // WindowCount is the counted and late rows of a window of the group's first
 // rollup within one flush.
-type WindowCount struct {
+type WindowCount struct { //nolint:revive // Count alone would not say of what.
 	Start   int64 `json:"start"`
 	Counted int64 `json:"counted"`
 	Late    int64 `json:"late"`

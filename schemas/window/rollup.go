@@ -8,8 +8,9 @@ type Merging uint8
 const (
 	// Sum adds; the column is an int64.
 	Sum Merging = iota
-	// Min and Max keep the least and the greatest; NullInt is neutral.
+	// Min keeps the least; NullInt is neutral.
 	Min
+	// Max keeps the greatest; NullInt is neutral.
 	Max
 	// Latest keeps the values of the row that is greatest in lexicographic
 	// order of all of the rollup's Latest columns, as they stand in Values:
@@ -62,8 +63,11 @@ var (
 	Traffic = &Rollup{
 		Name: "traffic", Group: Owners, Width: time.Hour, Keys: []string{"owner", "site"},
 		Values: []Value{
-			{"requests", Sum, Int64}, {"reads", Sum, Int64}, {"writes", Sum, Int64},
-			{"bytes", Sum, Int64}, {"bytes_written", Sum, Int64},
+			{"requests", Sum, Int64},
+			{"reads", Sum, Int64},
+			{"writes", Sum, Int64},
+			{"bytes", Sum, Int64},
+			{"bytes_written", Sum, Int64},
 		},
 	}
 	Interactions = &Rollup{
@@ -75,8 +79,13 @@ var (
 	Places = &Rollup{
 		Name: "places", Group: Owners, Width: time.Hour, Keys: []string{"user"},
 		Values: []Value{
-			{"time", Latest, Timestamp}, {"lat", Latest, Float32}, {"lon", Latest, Float32},
-			{"requests", Sum, Int64}, {"x", Sum, Int64}, {"y", Sum, Int64}, {"z", Sum, Int64},
+			{"time", Latest, Timestamp},
+			{"lat", Latest, Float32},
+			{"lon", Latest, Float32},
+			{"requests", Sum, Int64},
+			{"x", Sum, Int64},
+			{"y", Sum, Int64},
+			{"z", Sum, Int64},
 		},
 	}
 	Late = &Rollup{
@@ -90,9 +99,12 @@ var (
 		Name: "delay", Group: Fast, Width: 10 * time.Second,
 		Keys: []string{"from_component", "from_site", "to_component", "to_site"},
 		Values: []Value{
-			{"requests", Sum, Int64}, {"errors", Sum, Int64},
-			{"service_us", Sum, Int64}, {"service", Hist, Histogram},
-			{"network_us", Sum, Int64}, {"network", Hist, Histogram},
+			{"requests", Sum, Int64},
+			{"errors", Sum, Int64},
+			{"service_us", Sum, Int64},
+			{"service", Hist, Histogram},
+			{"network_us", Sum, Int64},
+			{"network", Hist, Histogram},
 		},
 	}
 )
