@@ -50,21 +50,13 @@ func routeSites(cfg *config.Config) []route.Site {
 	return out
 }
 
-// allowed answers for the replay which sites may serve a new owner: the same
-// rules that bind the policy.
-func allowed(p *placement.Config) func(owner, site string) bool {
+// allowed answers for the replay which sites, in config order, may serve a new
+// owner: the same rules that bind the policy.
+func allowed(p *placement.Config) func(owner string) []bool {
 	if len(p.Residency) == 0 {
 		return nil
 	}
-	residency := placement.NewResidency(p.Sites, p.Residency)
-	index := map[string]int{}
-	for i, s := range p.Sites {
-		index[s.Name] = i
-	}
-	return func(owner, site string) bool {
-		i, ok := index[site]
-		return ok && residency.Allowed(owner)[i]
-	}
+	return placement.NewResidency(p.Sites, p.Residency).Allowed
 }
 
 // userKeyPrint stands for the key of the users' hash in a fingerprint.
