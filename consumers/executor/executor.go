@@ -3,17 +3,23 @@ package executor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
 	"penstock/infra/bus"
 	"penstock/infra/clock"
 )
+
+// resumeTries is how often a target is asked to resume before Run fails: some 20 s
+// of a bus that is away.
+const resumeTries = 25
 
 // Options of an executor.
 type Options struct {
@@ -106,11 +112,11 @@ func (x *Executor) Run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	if err := x.src.open(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
+	if err := x.open(ctx); err != nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		return nil
 	}
 	x.ready.Store(true)
 	defer x.ready.Store(false)
@@ -125,6 +131,24 @@ func (x *Executor) Run(ctx context.Context) error {
 	stop()
 	watchdog.Wait()
 	return err
+}
+
+// open binds to the consumer, and waits a bus out that doesn't answer.
+func (x *Executor) open(ctx context.Context) error {
+	var refused error
+	err := x.retry(ctx, "open", func(ctx context.Context) error {
+		err := x.src.open(ctx)
+		var api *jetstream.APIError
+		if errors.As(err, &api) && api.Code < 500 {
+			refused = err // the bus has answered: no use in asking again
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil //nolint:nilerr // The context has ended.
+	}
+	return refused
 }
 
 // grace returns a context that ends Grace after ctx does.
@@ -158,11 +182,20 @@ func (x *Executor) grace(ctx context.Context) (context.Context, func()) {
 // with ctx, not with the grace that follows.
 func (x *Executor) resume(ctx, work context.Context) error {
 	answer := func(_ context.Context, o controlOutcome) error { return x.answer(work, o, 0) }
-	if err := x.o.Target.Resume(ctx, answer); err != nil {
-		if ctx.Err() != nil {
+	wait := retryFirst
+	for try := 1; ; try++ {
+		err := x.o.Target.Resume(ctx, answer)
+		if err == nil || ctx.Err() != nil {
 			return nil
 		}
-		return fmt.Errorf("resume: %w", err)
+		if try == resumeTries {
+			return fmt.Errorf("resume: %w", err)
+		}
+		x.o.Metrics.Count(Retried, "resume", 1)
+		x.o.Logger.Warn().Err(err).Msg("what was begun before could not be finished, trying again")
+		if x.o.Clock.Sleep(ctx, wait) != nil {
+			return nil
+		}
+		wait = min(2*wait, retryMost)
 	}
-	return nil
 }

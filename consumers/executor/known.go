@@ -13,7 +13,8 @@ import (
 
 // leaveKnown takes out of a redelivered command the moves whose outcome is on the
 // bus already. Another executor may have answered one and died before it could
-// acknowledge; a move that it answered failed must not be done after all.
+// acknowledge; a move that it answered failed must not be done after all, and none
+// is to have two outcomes.
 func (x *Executor) leaveKnown(ctx context.Context, c *command) error {
 	if c.Placement == nil {
 		return nil // tables have Epochs

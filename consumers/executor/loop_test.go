@@ -384,6 +384,7 @@ func TestBusAway(t *testing.T) {
 	<-s.started
 	r.bus.Suspend()
 	close(s.release)
+	time.Sleep(2 * time.Second) // the blip of P24
 	ok(t, r.bus.Resume())
 	if o := r.outcomes(1)[0]; o.Status != control.Done {
 		t.Errorf("outcome %+v", o)

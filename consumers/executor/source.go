@@ -51,6 +51,7 @@ type puller struct {
 
 	mu       sync.Mutex
 	consumer jetstream.Consumer
+	floor    uint64 // all commands up to this one were acknowledged
 }
 
 func newPuller(o *Options) *puller {
@@ -67,16 +68,31 @@ func newPuller(o *Options) *puller {
 	}}
 }
 
-func (p *puller) open(ctx context.Context) error { return p.bind(ctx, p.durable) }
-
-func (p *puller) bind(ctx context.Context, config jetstream.ConsumerConfig) error {
-	consumer, err := p.c.JS.CreateOrUpdateConsumer(ctx, p.c.Stream(subject.CommandsStream), config)
+// open binds to the consumer, or makes it. One that somebody deleted is made
+// again behind the commands that are known to be acknowledged.
+func (p *puller) open(ctx context.Context) error {
+	stream, config := p.c.Stream(subject.CommandsStream), p.durable
+	consumer, err := p.c.JS.Consumer(ctx, stream, config.Durable)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if errors.Is(err, jetstream.ErrConsumerNotFound) && p.floor > 0 {
+		config.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
+		config.OptStartSeq = p.floor + 1
+	}
+	if err == nil {
+		// What can be changed becomes what this version wants; where it started
+		// can't.
+		have := consumer.CachedInfo().Config
+		config.DeliverPolicy, config.OptStartSeq = have.DeliverPolicy, have.OptStartSeq
+	}
+	if err == nil || errors.Is(err, jetstream.ErrConsumerNotFound) {
+		consumer, err = p.c.JS.CreateOrUpdateConsumer(ctx, stream, config)
+	}
 	if err != nil {
 		return fmt.Errorf("consumer %s: %w", config.Durable, err)
 	}
-	p.mu.Lock()
 	p.consumer = consumer
-	p.mu.Unlock()
+	p.floor = max(p.floor, consumer.CachedInfo().AckFloor.Stream)
 	return nil
 }
 
@@ -109,25 +125,24 @@ func (p *puller) pending(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("look at the consumer: %w", err)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.floor = max(p.floor, info.AckFloor.Stream)
 	return info.NumPending, nil
 }
 
 // rebind subscribes anew. If the server's consumer itself is stuck it is deleted
-// and made again behind the last command that was acknowledged in order: those
-// above that were acknowledged come again and are known to the target.
+// and made again: commands beyond the floor that were acknowledged come again,
+// and are known to the target.
 func (p *puller) rebind(ctx context.Context, hard bool) error {
-	config := p.durable
 	if hard {
-		info, err := p.bound().Info(ctx)
-		if err != nil {
-			return fmt.Errorf("look at the consumer: %w", err)
+		if _, err := p.pending(ctx); err != nil {
+			return err
 		}
-		err = p.c.JS.DeleteConsumer(ctx, p.c.Stream(subject.CommandsStream), config.Durable)
+		err := p.c.JS.DeleteConsumer(ctx, p.c.Stream(subject.CommandsStream), p.durable.Durable)
 		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-			return fmt.Errorf("delete consumer %s: %w", config.Durable, err)
+			return fmt.Errorf("delete consumer %s: %w", p.durable.Durable, err)
 		}
-		config.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
-		config.OptStartSeq = info.AckFloor.Stream + 1
 	}
-	return p.bind(ctx, config)
+	return p.open(ctx)
 }

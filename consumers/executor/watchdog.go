@@ -20,14 +20,10 @@ func (x *Executor) watch(ctx context.Context) {
 			return
 		case <-t.C():
 		}
+		waiting := x.waiting(ctx) // which also notes what was acknowledged
 		now := x.deliveries.Load()
-		if now != last || int(x.busy.Load()) >= x.o.Workers {
+		if now != last || int(x.busy.Load()) >= x.o.Workers || !waiting {
 			last, times = now, 0
-			x.stalled.Store(false)
-			continue
-		}
-		if !x.pendingIdle(ctx) {
-			times = 0
 			x.stalled.Store(false)
 			continue
 		}
@@ -46,9 +42,9 @@ func (x *Executor) watch(ctx context.Context) {
 	}
 }
 
-// pendingIdle reports whether commands wait. A server that can't be asked counts
+// waiting reports whether commands wait. A server that can't be asked counts
 // as one that delivers nothing.
-func (x *Executor) pendingIdle(ctx context.Context) bool {
+func (x *Executor) waiting(ctx context.Context) bool {
 	ask, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	n, err := x.src.pending(ask)

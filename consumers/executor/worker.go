@@ -20,6 +20,10 @@ const (
 	// returnFirst and returnMost bound the delay of a command that is given back.
 	returnFirst = 250 * time.Millisecond
 	returnMost  = 30 * time.Second
+	// longAgo is from what age on a command may have been answered so long ago
+	// that the bus no longer drops a second answer (after 1 h): its consumer may
+	// have been made again.
+	longAgo = 30 * time.Minute
 )
 
 // command is a delivered command with what the server says of it.
@@ -150,13 +154,14 @@ func (x *Executor) apply(ctx context.Context, c *command) error {
 	if c.Mode == control.Advise {
 		return x.o.Target.Decline(ctx, c.Command, control.Advised, answer)
 	}
-	if c.meta.NumDelivered > 1 {
+	age := x.o.Clock.Now().Sub(c.meta.Timestamp)
+	if c.meta.NumDelivered > 1 || age > longAgo {
 		if err := x.leaveKnown(ctx, c); err != nil {
 			return err
 		}
 	}
 	// DecodeCommand has checked the ttl. 0 means for ever.
-	if ttl, err := time.ParseDuration(c.TTL); err == nil && ttl != 0 && x.o.Clock.Now().After(c.meta.Timestamp.Add(ttl)) {
+	if ttl, err := time.ParseDuration(c.TTL); err == nil && ttl != 0 && age > ttl {
 		return x.o.Target.Decline(ctx, c.Command, control.Expired, answer)
 	}
 	return x.o.Target.Apply(ctx, c.Command, answer)

@@ -3,7 +3,6 @@ package mover
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -185,32 +184,32 @@ func (m *Mover) Decline(ctx context.Context, c *control.Command, status control.
 	})
 }
 
-// all calls f for each task, as many at a time as there are slots, and returns
-// the first error after all have ended.
+// all calls f for each task, as many at a time as there are slots. After an error
+// it begins no more, lets those under way come to their end, and returns the
+// first.
 func (m *Mover) all(ctx context.Context, tasks []task, f func(context.Context, *task) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	var first error
+	var (
+		wg    sync.WaitGroup
+		once  sync.Once
+		first error
+	)
+	failed := make(chan struct{})
+	fail := func(err error) { once.Do(func() { first = err; close(failed) }) }
 	for i := range tasks {
 		select {
-		case m.slots <- struct{}{}:
+		case <-failed:
 		case <-ctx.Done():
-			wg.Wait()
-			return errors.Join(first, ctx.Err())
-		}
-		wg.Go(func() {
-			defer func() { <-m.slots }()
-			if err := f(ctx, &tasks[i]); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				if first == nil {
-					first = err
+			fail(ctx.Err())
+		case m.slots <- struct{}{}:
+			wg.Go(func() {
+				defer func() { <-m.slots }()
+				if err := f(ctx, &tasks[i]); err != nil {
+					fail(err)
 				}
-				cancel(err)
-			}
-		})
+			})
+			continue
+		}
+		break
 	}
 	wg.Wait()
 	return first

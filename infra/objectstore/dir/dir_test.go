@@ -1,12 +1,16 @@
 package dir
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"penstock/infra/objectstore"
 	"penstock/infra/objectstore/objectstoretest"
@@ -153,4 +157,87 @@ func TestDamagedMark(t *testing.T) {
 	if _, err := s.Stat(t.Context(), "o"); !errors.Is(err, objectstore.ErrCorrupt) {
 		t.Errorf("stat got %v", err)
 	}
+}
+
+// two are one folder opened twice, as two processes do: they share nothing in
+// memory.
+type two struct {
+	objectstore.Store
+	other *Store
+}
+
+func (s two) Hold(ctx context.Context, owner, version string) (objectstore.Held, error) {
+	return s.other.Hold(ctx, owner, version)
+}
+
+func (s two) Mark(ctx context.Context, owner string, from, to objectstore.Mark) error {
+	return s.other.Mark(ctx, owner, from, to)
+}
+
+func (s two) Delete(ctx context.Context, owner string, as objectstore.Mark) error {
+	return s.other.Delete(ctx, owner, as)
+}
+
+// TestConformanceOfTwo runs the suite with writers in one process and movers in
+// another.
+func TestConformanceOfTwo(t *testing.T) {
+	objectstoretest.Run(t, func(t *testing.T) objectstore.Store {
+		s := open(t, Options{NoSync: true})
+		other, err := Open(s.root, Options{NoSync: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return two{s, other}
+	})
+}
+
+// TestKilledHolder: a process that is killed while it holds an owner leaves
+// nobody locked out.
+func TestKilledHolder(t *testing.T) {
+	s := open(t, Options{NoSync: true})
+	if err := s.Create(t.Context(), "o", free); err != nil {
+		t.Fatal(err)
+	}
+	child := exec.Command(os.Args[0], "-test.run=^TestHolder$")
+	child.Env = append(os.Environ(), "HOLD="+s.root)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
+		t.Fatalf("the child says %q, %v", line, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := s.Put(ctx, "o", "a", strings.NewReader("x"), free); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a write while another process holds: %v", err)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait()
+	if _, err := s.Put(t.Context(), "o", "a", strings.NewReader("x"), free); err != nil {
+		t.Errorf("a write after it was killed: %v", err)
+	}
+}
+
+// TestHolder is the child of TestKilledHolder; without its folder it has nothing
+// to do.
+func TestHolder(t *testing.T) {
+	root := os.Getenv("HOLD")
+	if root == "" {
+		return
+	}
+	s, err := Open(root, Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Hold(t.Context(), "o", ""); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("held")
+	time.Sleep(time.Minute) // until it is killed
 }
