@@ -357,3 +357,37 @@ func TestRepeatedBatchesCountOnce(t *testing.T) {
 		t.Fatalf("account %+v, want %+v", got.commit.Total, want)
 	}
 }
+
+// TestServerRestartChangesNothing takes the server down and up in the middle.
+func TestServerRestartChangesNothing(t *testing.T) {
+	b := bustest.Start(t, func(o *bus.Options) { o.Partitions = 1 })
+	c := bustest.Client(t, b)
+	seen := newCounts()
+	start(t, Options{Client: bustest.Client(t, b), Group: window.Owners, Advice: Always{}, FlushBytes: 1, Metrics: seen})
+	msgs := stream(t, rand.New(rand.NewPCG(9, 9)), "R", 30, 4)
+	half := len(msgs) / 2
+	publish(t, c, msgs[:half]...)
+	await(t, seen, "something is covered", func() bool { return seen.covered() > 0 })
+	bustest.Restart(t, b)
+	// The client of the test reconnects too: a publish is repeated until it is
+	// answered, and a repeat is a duplicate.
+	for _, m := range msgs[half:] {
+		for {
+			if _, err := c.Publish(t.Context(), m); err == nil {
+				break
+			}
+			if t.Context().Err() != nil {
+				t.Fatal("no answer")
+			}
+		}
+	}
+	got := outputs(t, c, window.Owners, 0, watermarkAt(10*hour))
+	st, err := c.State(t.Context(), subject.EventsStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, undisturbed(t, c, window.Owners, int(st.Msgs)))
+	if seen.of(Fenced) > 0 {
+		t.Fatalf("fenced %d times, though alone", seen.of(Fenced))
+	}
+}
