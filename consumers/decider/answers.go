@@ -140,15 +140,15 @@ func (a *answers) forgive() {
 
 // oldest is the least sequence of a command of that scope with a move that is
 // not answered, or none.
-func (a *answers) oldest(scope string) (seq uint64, any bool) {
+func (a *answers) oldest(scope string) (seq uint64, found bool) {
 	for _, w := range a.Asked {
 		for _, s := range w.Sent {
-			if s.Scope == scope && (!any || s.Seq < seq) {
-				seq, any = s.Seq, true
+			if s.Scope == scope && (!found || s.Seq < seq) {
+				seq, found = s.Seq, true
 			}
 		}
 	}
-	return seq, any
+	return seq, found
 }
 
 // unanswered is the number of moves without an answer.

@@ -21,13 +21,13 @@ type gate struct {
 // hold makes the decider wait at its publishing from call number n on.
 func (r *running) hold(n int) *gate {
 	g := &gate{reached: make(chan struct{}, 100), open: make(chan struct{})}
-	real, calls := r.publish, 0
+	publish, calls := r.publish, 0
 	r.publish = func(ctx context.Context, msgs []bus.Msg, expect uint64) (uint64, error) {
 		if calls++; calls >= n {
 			g.reached <- struct{}{}
 			<-g.open
 		}
-		return real(ctx, msgs, expect)
+		return publish(ctx, msgs, expect)
 	}
 	return g
 }
@@ -123,13 +123,13 @@ func TestCrashBetweenParts(t *testing.T) {
 	want := plain.dump()
 	w := newWorld(t, 2, bus.Replay)
 	a := w.make(many)
-	real, calls := a.publish, 0
+	publish, calls := a.publish, 0
 	a.publish = func(ctx context.Context, msgs []bus.Msg, expect uint64) (uint64, error) {
 		if calls++; calls > 1 {
 			a.client.Close()
 			return 0, bus.ErrClosed
 		}
-		return real(ctx, msgs, expect)
+		return publish(ctx, msgs, expect)
 	}
 	a.start()
 	w.close(0, crowd(0, 1000)...)
@@ -181,9 +181,9 @@ func TestLostAcknowledgementIsNotAFence(t *testing.T) {
 	want := undisturbed(t, windows)
 	w := newWorld(t, 2, bus.Replay)
 	r := w.make()
-	real, cut := r.publish, map[uint64]int{}
+	publish, cut := r.publish, map[uint64]int{}
 	r.publish = func(ctx context.Context, msgs []bus.Msg, expect uint64) (uint64, error) {
-		last, err := real(ctx, msgs, expect)
+		last, err := publish(ctx, msgs, expect)
 		if cut[expect]++; cut[expect] == 1 && err == nil {
 			return 0, context.DeadlineExceeded
 		}

@@ -108,7 +108,7 @@ func (s *script) run(words []string) {
 		s.snapshot()
 	case "trim":
 		for _, scope := range baseConfig.Sites {
-			if seq, any := s.d.state.Answers.oldest(scope); any {
+			if seq, found := s.d.state.Answers.oldest(scope); found {
 				s.say("%s waits for answers to %d", scope, seq)
 			}
 		}

@@ -173,7 +173,7 @@ func TestAnAnswerCountsOnce(t *testing.T) {
 	if n := a.unanswered(); n != 0 {
 		t.Errorf("%d unanswered", n)
 	}
-	if _, any := a.oldest("west"); any {
+	if _, found := a.oldest("west"); found {
 		t.Error("an answered command still waits")
 	}
 	if a.contradictions(); len(a.Asked) != 0 {

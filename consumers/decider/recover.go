@@ -70,14 +70,15 @@ func (d *Decider) restore(ctx context.Context, last uint64) (restored bool, err 
 	}
 	used := -1
 	for _, s := range found {
-		if err := d.restoreOne(ctx, s, last); err == nil {
+		err := d.restoreOne(ctx, s, last)
+		if err == nil {
 			used = s.place
 			break
-		} else if !errors.Is(err, ErrSnapshot) {
-			return false, err
-		} else {
-			faults = append(faults, fmt.Errorf("snapshot %d: %w", s.place, err))
 		}
+		if !errors.Is(err, ErrSnapshot) {
+			return false, err
+		}
+		faults = append(faults, fmt.Errorf("snapshot %d: %w", s.place, err))
 	}
 	for _, f := range faults {
 		d.opts.Metrics.SetAside(d.kind, "snapshot-unusable", 1)

@@ -90,13 +90,13 @@ func TestKilledWhilePublishing(t *testing.T) {
 		w := newWorld(t, 2, bus.Replay)
 		w.lockstepWith(0, 5)
 		r := w.make()
-		real, calls := r.publish, 0
+		publish, calls := r.publish, 0
 		r.publish = func(ctx context.Context, msgs []bus.Msg, expect uint64) (uint64, error) {
 			if calls++; calls < 3 {
-				return real(ctx, msgs, expect)
+				return publish(ctx, msgs, expect)
 			}
 			if stored {
-				if _, err := real(ctx, msgs, expect); err != nil {
+				if _, err := publish(ctx, msgs, expect); err != nil {
 					return 0, err
 				}
 			}

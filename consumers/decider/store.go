@@ -142,7 +142,10 @@ func (s *store) covered(ctx context.Context, group string, partitions int) (leas
 				continue
 			}
 			seqs, err := splitSequences(info.Metadata[metaSequences])
-			if err != nil || len(seqs) != partitions {
+			if err != nil {
+				return nil, false, fmt.Errorf("snapshot of %s: %w", k, err)
+			}
+			if len(seqs) != partitions {
 				return nil, false, nil
 			}
 			if least == nil {

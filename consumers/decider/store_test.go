@@ -152,12 +152,12 @@ func TestConfigurationOfASnapshotIsGone(t *testing.T) {
 func TestRefusalWithoutAnotherWriter(t *testing.T) {
 	w := newWorld(t, 1, bus.Replay)
 	r := w.make()
-	real, refused := r.publish, 0
+	publish, refused := r.publish, 0
 	r.publish = func(ctx context.Context, msgs []bus.Msg, expect uint64) (uint64, error) {
 		if refused++; refused%2 == 1 {
 			return 0, bus.ErrConflict
 		}
-		return real(ctx, msgs, expect)
+		return publish(ctx, msgs, expect)
 	}
 	r.start()
 	w.lockstep(0, 3)

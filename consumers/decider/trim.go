@@ -105,7 +105,7 @@ func (d *Decider) trim(ctx context.Context) {
 	}
 	for _, scope := range slices.Sorted(maps.Keys(d.history.commands)) {
 		below := d.history.below(d.history.commands[scope])
-		if seq, any := d.state.Answers.oldest(scope); any {
+		if seq, found := d.state.Answers.oldest(scope); found {
 			below = min(below, seq)
 		}
 		if err := d.opts.Client.Trim(ctx, subject.CommandsStream, below, subject.Commands(kind, scope)); err != nil {
