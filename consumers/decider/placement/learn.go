@@ -27,8 +27,7 @@ func (t *TMatch) learn(tables map[string]*window.Table) learned {
 	users := t.internKey(places, "user")
 	from, to := t.internKey(interactions, "user"), t.internKey(interactions, "owner")
 	s.grow()
-	t.near = extend(t.near, s.names.len()*t.width, farAway)
-	t.growRules()
+	t.follow()
 	inParts(t.workers, s.names.len(), func(_, lo, hi int) {
 		clear(s.traffic[lo:hi])
 		for i := lo; i < hi; i++ {

@@ -22,8 +22,12 @@ const (
 	roughError = step/2 + 0.02
 	// sumLimit bounds Σ SL for which sums of kept distances stay inside 64 bits.
 	sumLimit = 1 << 46
-	// farAway marks a row of kept distances of a user without a place.
+	// farAway in the first place marks the row of a user without a place.
 	farAway = math.MaxUint16
+	// lanes are every other of the four distances in a word: a level times both
+	// is one multiplication, exact while the levels add up to laneLimit.
+	lanes     = 0x0000ffff0000ffff
+	laneLimit = 1 << 16
 )
 
 // roughKm is sphere.Distance within 0.02 km at a third of its cost: the sine of
@@ -44,23 +48,30 @@ func arcSine(x float64) float64 {
 	return x + x*z*p
 }
 
-// keepDistances writes a user's row of t.near: its kept distances by corner.
-// They follow from places and sites and are in no snapshot.
+// keepDistances writes a user's row of t.near: its kept distances by corner,
+// four in a word. They follow from places and sites and are in no snapshot.
 func (t *TMatch) keepDistances(id int32) {
-	row := t.near[int(id)*t.width : (int(id)+1)*t.width]
+	row := t.near[int(id)*t.words : (int(id)+1)*t.words]
 	v, ok := t.state.place(id, t.mean)
 	if !ok {
 		row[0] = farAway
 		return
 	}
+	clear(row)
 	for j, site := range t.corners {
-		row[j] = uint16(roughKm(v, site)*(1/step) + 0.5)
+		row[j/4] |= kept(v, site) << (16 * (j % 4))
 	}
 }
 
+// kept is a distance in whole steps.
+func kept(a, b sphere.Vector) uint64 { return uint64(roughKm(a, b)*(1/step) + 0.5) }
+
 // matcher is a worker's memory for L-matches.
 type matcher struct {
+	row     []uint64  // kept distances of the owner by corner
 	sums    []uint64  // Σ SL·kept distance by corner
+	even    []uint64  // the same for lanes 0 and 2 of each word, not yet in sums
+	odd     []uint64  // for lanes 1 and 3
 	value   []float64 // a weight by corner
 	dist    rough
 	soc     rough
@@ -68,13 +79,14 @@ type matcher struct {
 	allowed []int // the sites that the owner at hand may be at
 	exact   *weights
 	exactly int64 // owners for which the bound did not do
-	touched uint16
+	touched uint64
 }
 
 func (t *TMatch) newMatcher() *matcher {
 	n := len(t.config.Sites)
 	return &matcher{
-		sums: make([]uint64, t.width), value: make([]float64, t.width), sites: make([]int, 0, n), exact: newWeights(n),
+		row: make([]uint64, t.width), sums: make([]uint64, t.width),
+		even: make([]uint64, t.words), odd: make([]uint64, t.words), value: make([]float64, t.width), sites: make([]int, 0, n), exact: newWeights(n),
 		dist: rough{value: make([]float64, t.width)}, soc: rough{value: make([]float64, t.width)},
 	}
 }
@@ -88,7 +100,7 @@ type rough struct {
 
 // set normalises whole numbers of step that are each within e km of the exact
 // values; false if that tells nothing.
-func set[T uint16 | uint64](r *rough, values []T, e float64) bool {
+func (r *rough) set(values []uint64, e float64) bool {
 	lowest, highest := values[0], values[0]
 	for _, v := range values[1:] {
 		lowest, highest = min(lowest, v), max(highest, v)
@@ -126,10 +138,10 @@ func (r *rough) bound(a, b int) float64 {
 // sumRoughly would: memory answers many of them in the time of one.
 func (t *TMatch) touch(lo, hi int, m *matcher) {
 	s := t.state
-	var got uint16
+	var got uint64
 	for _, e := range s.social.list[s.social.start[lo]:s.social.start[hi]] {
-		i := int(e.user) * t.width
-		got ^= t.near[i] ^ t.near[i+t.width-1]
+		i := int(e.user) * t.words
+		got ^= t.near[i] ^ t.near[i+t.words-1]
 	}
 	m.touched = got
 }
@@ -158,19 +170,24 @@ func (t *TMatch) match(id int32, standing int, m *matcher) (best int, tie bool) 
 // matchRoughly is nearest with kept distances, false if they don't tell.
 func (t *TMatch) matchRoughly(id int32, m *matcher) ([]int, bool) {
 	s := t.state
-	row := t.near[int(id)*t.width : (int(id)+1)*t.width]
-	if row[0] == farAway {
+	row := t.near[int(id)*t.words : (int(id)+1)*t.words]
+	if row[0]&farAway == farAway {
 		m.dist.unknown()
-	} else if !set(&m.dist, row, roughError) {
-		return nil, false
+	} else {
+		for j := range m.row {
+			m.row[j] = row[j/4] >> (16 * (j % 4)) & math.MaxUint16
+		}
+		if !m.dist.set(m.row, roughError) {
+			return nil, false
+		}
 	}
-	total, ok := t.sumRoughly(s.social.list[s.social.start[id]:s.social.start[id+1]], m.sums)
+	total, ok := t.sumRoughly(s.social.list[s.social.start[id]:s.social.start[id+1]], m)
 	if !ok {
 		return nil, false
 	}
 	if total == 0 {
 		m.soc.unknown()
-	} else if !set(&m.soc, m.sums, float64(total)*roughError) {
+	} else if !m.soc.set(m.sums, float64(total)*roughError) {
 		return nil, false
 	}
 	left := append(m.sites[:0], m.allowed...)
@@ -182,26 +199,54 @@ func (t *TMatch) matchRoughly(id int32, m *matcher) ([]int, bool) {
 	return left, true
 }
 
-// sumRoughly adds up SL·kept distance over friends and returns Σ SL of those
-// whose place is known.
-func (t *TMatch) sumRoughly(friends []edge, sums []uint64) (total uint64, ok bool) {
-	clear(sums)
-	width := t.width
+// sumRoughly adds up SL·kept distance over friends into m.sums and returns Σ SL
+// of those whose place is known; false if that is too much for the sums.
+func (t *TMatch) sumRoughly(friends []edge, m *matcher) (total uint64, ok bool) {
+	clear(m.sums)
+	words, inLanes := t.words, uint64(0)
+	even, odd := m.even[:words], m.odd[:words]
 	for _, e := range friends {
-		row := t.near[int(e.user)*width : (int(e.user)+1)*width]
-		if row[0] == farAway {
+		row := t.near[int(e.user)*words : (int(e.user)+1)*words]
+		if row[0]&farAway == farAway {
 			continue
 		}
 		level := uint64(e.level)
 		if total += level; level == escaped || total > sumLimit {
+			clear(even)
+			clear(odd)
 			return 0, false
 		}
-		row = row[:len(sums)]
-		for j := range sums {
-			sums[j] += level * uint64(row[j])
+		if inLanes += level; inLanes > laneLimit {
+			m.unload()
+			inLanes = level
+		}
+		if level > laneLimit {
+			for j := range m.sums {
+				m.sums[j] += level * (row[j/4] >> (16 * (j % 4)) & math.MaxUint16)
+			}
+			inLanes = 0
+			continue
+		}
+		for w, x := range row {
+			even[w] += level * (x & lanes)
+			odd[w] += level * (x >> 16 & lanes)
 		}
 	}
+	m.unload()
 	return total, true
+}
+
+// unload moves what is in the lanes to the sums.
+func (m *matcher) unload() {
+	for j := range m.sums {
+		x := m.even[j/4]
+		if j%2 == 1 {
+			x = m.odd[j/4]
+		}
+		m.sums[j] += x >> (32 * (j % 4 / 2)) & math.MaxUint32
+	}
+	clear(m.even)
+	clear(m.odd)
 }
 
 // keepRoughly is keepLeast over a·NDW + b·NSW, false where the bound doesn't

@@ -213,7 +213,7 @@ func (s *state) readNames(r *reader, site []uint16) int {
 
 func (s *state) readID(r *reader, id int32, site []uint16) {
 	flags, has, why := r.byte(), r.byte(), r.byte()
-	if flags&^kept != 0 || has&^(hasPlace|hasMove) != 0 || why >= byte(codes) {
+	if flags&^lasting != 0 || has&^(hasPlace|hasMove) != 0 || why >= byte(codes) {
 		r.fail("id %d has flags %x, parts %x, reason %d", id, flags, has, why)
 		return
 	}

@@ -12,8 +12,8 @@ import (
 // magic names the format and its version. A later version reads this one.
 const magic = "penstock/placement/1\n"
 
-// kept are the flags that are in a snapshot; the others follow from the rest.
-const kept = isOwner | pinned | matched | imported | moved
+// lasting are the flags that are in a snapshot; the others follow from the rest.
+const lasting = isOwner | pinned | matched | imported | moved
 
 // What follows a name in a snapshot.
 const (
@@ -105,7 +105,7 @@ func (s *state) writeID(w *writer, id int32) {
 	if s.move[id] >= 0 {
 		has |= hasMove
 	}
-	w.bytes(s.flags[id]&kept, has, byte(s.why[id]))
+	w.bytes(s.flags[id]&lasting, has, byte(s.why[id]))
 	w.uint(uint64(s.site[id]))
 	w.int(s.stored[id])
 	w.int(s.traffic[id])

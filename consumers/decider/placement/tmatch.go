@@ -48,12 +48,13 @@ type TMatch struct {
 	corners   []sphere.Vector
 	corner    []int // by site
 	width     int   // number of corners
+	words     int   // words of kept distances a user
 	limit     []int64
 	residency *Residency
 
 	// All of this follows from the state and is in no snapshot.
 	rule       []uint16 // residency rule by id, empty without rules
-	near       []uint16 // kept distances, width by id
+	near       []uint64 // kept distances, words by id
 	placeMoved []uint64 // bit by id: its place changed in this window; nil: none did
 	want       []uint16 // the match of the plan, by id
 	evacuated  []bool   // by site: what best and ties were computed for
@@ -89,6 +90,7 @@ func New(c Config) (*TMatch, error) {
 		t.addVector(sphere.FromDegrees(s.Lat, s.Lon))
 	}
 	t.width = len(t.corners)
+	t.words = (t.width + 3) / 4
 	t.importLocations()
 	t.importFriends()
 	return t, nil
@@ -179,7 +181,7 @@ func (t *TMatch) importFriends() {
 
 // follow extends what follows from the state to the number of names.
 func (t *TMatch) follow() {
-	t.near = extend(t.near, t.state.names.len()*t.width, farAway)
+	t.near = extend(t.near, t.state.names.len()*t.words, farAway)
 	t.growRules()
 }
 
