@@ -52,7 +52,7 @@ func Open(ctx context.Context, o Options) (*Bus, error) {
 
 func (b *Bus) connectAdmin(ctx context.Context) error {
 	var err error
-	if b.admin, err = b.connect("admin"); err != nil {
+	if b.admin, err = b.connect("admin", new(life)); err != nil {
 		return err
 	}
 	if err := checkVersion(b.admin.ConnectedServerVersion()); err != nil {
@@ -121,22 +121,27 @@ func (b *Bus) Embedded() bool { return b.server != nil }
 // Replicas is the number of copies that streams made by Init have.
 func (b *Bus) Replicas() int { return b.replicas }
 
-// connect makes a connection that is kept up for ever.
-func (b *Bus) connect(role string) (*nats.Conn, error) {
+// connect makes a connection that is kept up for ever; l follows its ups and
+// downs.
+func (b *Bus) connect(role string, l *life) (*nats.Conn, error) {
 	log := b.opts.Logger.With().Str("role", role).Logger()
 	opts := append([]nats.Option{
 		nats.Name(b.opts.Name + "/" + role),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(50 * time.Millisecond),
 		nats.ReconnectJitter(50*time.Millisecond, 100*time.Millisecond),
-		nats.PingInterval(5 * time.Second),
-		nats.MaxPingsOutstanding(3),
+		// A peer that is silent, not gone, is given up after 8 to 12 s, and one
+		// that takes nothing any more after 5 s.
+		nats.PingInterval(4 * time.Second),
+		nats.MaxPingsOutstanding(2),
+		nats.FlusherTimeout(5 * time.Second),
 		nats.Timeout(5 * time.Second),
 		nats.RetryOnFailedConnect(false),
 		// What cannot be sent now fails now: a message held back in the client
 		// would be stored long after its sender has given it up.
 		nats.ReconnectBufSize(-1),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			l.lost()
 			if err != nil {
 				log.Warn().Err(err).Msg("bus connection lost")
 			}
@@ -181,7 +186,8 @@ func (b *Bus) Client(ctx context.Context, role string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	nc, err := b.connect(role)
+	l := new(life)
+	nc, err := b.connect(role, l)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +196,7 @@ func (b *Bus) Client(ctx context.Context, role string) (*Client, error) {
 		nc.Close()
 		return nil, err
 	}
-	c := &Client{NC: nc, JS: js, bus: b, partitions: partitions}
+	c := &Client{NC: nc, JS: js, bus: b, life: l, partitions: partitions}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {

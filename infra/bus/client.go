@@ -20,6 +20,7 @@ type Client struct {
 	JS jetstream.JetStream
 
 	bus        *Bus
+	life       *life
 	partitions int
 
 	mu      sync.Mutex

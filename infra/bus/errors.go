@@ -33,6 +33,10 @@ var (
 	// or a message over the server's limit. Nothing was sent.
 	ErrTooLarge = errors.New("batch too large")
 
+	// ErrLost is returned by Publish and PublishFenced when the connection was
+	// lost before the acknowledgement came. Whether it was written is unknown.
+	ErrLost = errors.New("the connection was lost under way")
+
 	// ErrClosed is returned by operations on a closed Bus or Client.
 	ErrClosed = errors.New("the bus is closed")
 )

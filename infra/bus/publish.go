@@ -39,9 +39,11 @@ func (c *Client) Publish(ctx context.Context, m Msg, opts ...PublishOption) (uin
 	for _, o := range opts {
 		o(&po)
 	}
+	ctx, release := c.life.within(ctx)
+	defer release()
 	ack, err := c.JS.PublishMsg(ctx, c.Message(m), po...)
 	if err != nil {
-		return 0, publishError("publish to "+m.Subject, err)
+		return 0, publishError("publish to "+m.Subject, cause(ctx, err))
 	}
 	return ack.Sequence, nil
 }
@@ -84,9 +86,11 @@ func (c *Client) PublishFenced(ctx context.Context, msgs []Msg, expect uint64) (
 	// The server drops what overflows its queue of 128 MB; asking for an answer
 	// every 32 MB at most keeps well below.
 	flow := jetstreamext.BatchFlowControl{AckFirst: true, AckEvery: 32, AckTimeout: c.JS.Options().DefaultTimeout}
+	ctx, release := c.life.within(ctx)
+	defer release()
 	ack, err := jetstreamext.PublishMsgBatch(ctx, c.JS, batch, flow)
 	if err != nil {
-		return 0, publishError("publish fenced to "+msgs[0].Subject, err)
+		return 0, publishError("publish fenced to "+msgs[0].Subject, cause(ctx, err))
 	}
 	return ack.Sequence, nil
 }

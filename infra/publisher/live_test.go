@@ -2,6 +2,7 @@ package publisher
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -107,9 +108,26 @@ func TestLiveNeverWaits(t *testing.T) {
 	p := newLive(t, c, func(o *Options) {
 		o.AckTimeout, o.SpoolMax, o.InFlightMax, o.MaxRows = 2*time.Second, 2<<20, 256<<10, 200
 	})
-	var rows, longest atomic.Int64
+	var rows, longest, noise atomic.Int64
 	done := make(chan struct{})
 	var wg sync.WaitGroup
+	measure := func(longest *atomic.Int64, f func()) {
+		from := time.Now()
+		f()
+		took := int64(time.Since(from))
+		for l := longest.Load(); took > l && !longest.CompareAndSwap(l, took); l = longest.Load() {
+		}
+	}
+	wg.Go(func() { // what the machine alone does to somebody who does nothing
+		for end := false; !end; {
+			select {
+			case <-done:
+				end = true
+			default:
+				measure(&noise, runtime.Gosched)
+			}
+		}
+	})
 	for range 4 {
 		wg.Go(func() {
 			for {
@@ -119,11 +137,7 @@ func TestLiveNeverWaits(t *testing.T) {
 				default:
 				}
 				r := liveRow(int(rows.Add(1)), time.Now())
-				from := time.Now()
-				p.Publish(&r)
-				took := int64(time.Since(from))
-				for l := longest.Load(); took > l && !longest.CompareAndSwap(l, took); l = longest.Load() {
-				}
+				measure(&longest, func() { p.Publish(&r) })
 			}
 		})
 	}
@@ -131,7 +145,7 @@ func TestLiveNeverWaits(t *testing.T) {
 	b.Suspend()
 	from := time.Now()
 	waitFor(t, "a full spool", func() bool { return p.Stats().Dropped[DropSpool] > 0 })
-	waitFor(t, "a second without a bus", func() bool { return time.Since(from) > time.Second })
+	waitFor(t, "a long time without a bus", func() bool { return time.Since(from) > 1500*time.Millisecond })
 	if held := p.Stats().HeldBytes; held > 300<<10 {
 		t.Errorf("%d bytes are held in memory", held)
 	}
@@ -152,9 +166,10 @@ func TestLiveNeverWaits(t *testing.T) {
 	if s.InFlight != 0 || s.Waiting != 0 || s.HeldBytes != 0 {
 		t.Errorf("left over: %+v", s)
 	}
-	t.Logf("longest Publish %v of %d; %d dropped", time.Duration(longest.Load()), rows.Load(), sum(s.Dropped))
-	// The machine may be busy; a call that waited for the bus took a second.
-	if l := time.Duration(longest.Load()); l > 700*time.Millisecond {
+	l, quiet := time.Duration(longest.Load()), time.Duration(noise.Load())
+	t.Logf("longest Publish %v of %d (doing nothing: %v); %d dropped", l, rows.Load(), quiet, sum(s.Dropped))
+	// A call that waited for the bus would have taken all of the cut.
+	if l > min(max(300*time.Millisecond, 4*quiet), 1400*time.Millisecond) {
 		t.Errorf("a call took %v", l)
 	}
 	checkComplete(t, readAll(t, c), p, int(rows.Load()))
@@ -216,7 +231,10 @@ func TestLiveStreamFull(t *testing.T) {
 			n++
 		}
 	}
-	waitFor(t, "drops", func() bool { publish(); return p.Stats().Dropped[DropSpool] > 0 })
+	waitFor(t, "refusals and drops", func() bool {
+		publish()
+		return p.Stats().Retries > 0 && p.Stats().Dropped[DropSpool] > 0
+	})
 	s, sent := readAll(t, c), p.Stats().Sent
 	if err := c.Trim(testContext(t), subject.EventsStream, s.last+1); err != nil {
 		t.Fatal(err)
@@ -276,8 +294,8 @@ func TestQueueFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := newOutbox(true, 1<<20, 2, count)
-	const fit = queueMax / batchCost
+	o := newOutbox(true, 8*batchCost, 1<<20, 2, count)
+	const fit = 8
 	for i := range uint64(fit + 3) {
 		o.cut(&entry{partition: 1, seq: i + 1, rows: 10, from: int64(i), to: int64(i) + 5})
 	}

@@ -16,6 +16,9 @@ import (
 
 // Options say whose rows are published and how. Client and Entry are needed.
 type Options struct {
+	// queueMax is the constant, less in tests.
+	queueMax int64
+
 	// Acked are the sequences per partition that an earlier attempt of this
 	// run has had acknowledged. Such batches are cut and counted only.
 	Acked []uint64
@@ -90,6 +93,7 @@ func (o *Options) complete() error {
 	setDefault(&o.InFlightMax, 32<<20)
 	setDefault(&o.SpoolMax, 1<<30)
 	setDefault(&o.MaxBytes, event.MaxBytes)
+	setDefault(&o.queueMax, queueMax)
 	setDefault(&o.MaxRows, event.MaxRows)
 	setDefault(&o.Partitions, o.Client.Partitions())
 	if o.Partitions != o.Client.Partitions() {

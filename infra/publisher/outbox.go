@@ -22,8 +22,9 @@ const (
 // outbox holds everything that was cut and is not done. Its lock is taken with
 // a slot's lock held, never the other way round, and never over I/O.
 type outbox struct {
-	live bool
-	max  int64 // bytes in flight, and bytes held in memory
+	live     bool
+	queueMax int64 // of queued
+	max      int64 // bytes in flight, and bytes held in memory
 
 	mu     sync.Mutex
 	number uint64
@@ -47,9 +48,9 @@ type outbox struct {
 	count    *counters
 }
 
-func newOutbox(live bool, max int64, partitions int, count *counters) *outbox {
+func newOutbox(live bool, queueMax, max int64, partitions int, count *counters) *outbox {
 	return &outbox{
-		live: live, max: max, count: count,
+		live: live, queueMax: queueMax, max: max, count: count,
 		flight: map[uint64]*entry{}, tried: map[uint64]*entry{}, drops: make([][]event.Dropped, partitions),
 		room: make(chan struct{}), packWake: make(chan struct{}, 1), sendWake: make(chan struct{}, 1),
 	}
@@ -68,7 +69,7 @@ func (o *outbox) cut(e *entry) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.enter(e)
-	if o.live && o.queued.Load() >= queueMax {
+	if o.live && o.queued.Load() >= o.queueMax {
 		e.raw = nil
 		o.drop(e, DropQueue)
 		return

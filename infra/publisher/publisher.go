@@ -56,7 +56,7 @@ func New(_ context.Context, o Options) (*Publisher, error) {
 		slots: make([]slot, o.Partitions), failure: make(chan struct{}),
 		free: make(chan *event.Requests, stock),
 	}
-	p.out = newOutbox(p.live, o.InFlightMax, o.Partitions, count)
+	p.out = newOutbox(p.live, o.queueMax, o.InFlightMax, o.Partitions, count)
 	p.horizon.Store(earliest)
 	now := o.Clock.Now()
 	for i := range p.slots {
@@ -101,7 +101,7 @@ func (p *Publisher) Send(ctx context.Context, r *event.Request) error {
 	if p.ended.Load() {
 		return ErrClosed
 	}
-	if p.out.queued.Load() >= queueMax {
+	if p.out.queued.Load() >= p.o.queueMax {
 		if err := p.waitForRoom(ctx); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (p *Publisher) Send(ctx context.Context, r *event.Request) error {
 func (p *Publisher) waitForRoom(ctx context.Context) error {
 	for {
 		p.out.mu.Lock()
-		room, full := p.out.room, p.out.queued.Load() >= queueMax
+		room, full := p.out.room, p.out.queued.Load() >= p.o.queueMax
 		p.out.mu.Unlock()
 		if !full {
 			return nil

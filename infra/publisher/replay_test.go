@@ -209,8 +209,8 @@ func TestReplayWaitsWhileStreamIsFull(t *testing.T) {
 	c := bustest.Client(t, bustest.Start(t, func(o *bus.Options) {
 		o.Purpose, o.EventsMaxBytes, o.Partitions = bus.Replay, 100_000, 1
 	}))
-	p := newReplay(t, c, func(o *Options) { o.MaxRows, o.InFlightMax = 2000, 40_000 })
-	const n = 250_000
+	p := newReplay(t, c, func(o *Options) { o.MaxRows, o.InFlightMax, o.queueMax = 500, 20_000, 500_000 })
+	const n = 40_000
 	sent := make(chan error, 1)
 	go func() {
 		for i := range n {
@@ -226,11 +226,11 @@ func TestReplayWaitsWhileStreamIsFull(t *testing.T) {
 	stuck, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	r := row(0)
-	waitFor(t, "a full queue", func() bool { return p.out.queued.Load() >= queueMax })
+	waitFor(t, "a full queue", func() bool { return p.out.queued.Load() >= p.o.queueMax })
 	if err := p.Send(stuck, &r); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("send while all is full: %v", err)
 	}
-	if s := p.Stats(); s.HeldBytes > 2*40_000 {
+	if s := p.Stats(); s.HeldBytes > 2*20_000 {
 		t.Errorf("%d bytes are held", s.HeldBytes)
 	}
 	// Read and trim, as aggregators make a replay do.
@@ -260,7 +260,7 @@ func TestSendEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t)
 	c := bustest.Client(t, b)
-	p := newReplay(t, c, func(o *Options) { o.MaxRows, o.InFlightMax = 1, 1 })
+	p := newReplay(t, c, func(o *Options) { o.MaxRows, o.InFlightMax, o.queueMax = 1, 1, 100_000 })
 	b.Suspend()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
