@@ -143,7 +143,7 @@ func BenchmarkPlacement(b *testing.B) {
 	owners := benchOwners(b)
 	r := rand.New(rand.NewPCG(3, 4))
 	c := benchConfig(owners, r)
-	first, next := benchWindow(owners, 1, r), decider.Input{}
+	first := benchWindow(owners, 1, r)
 	input := heapMB()
 	run := func(b *testing.B, p *TMatch, in decider.Input) {
 		b.ReportAllocs()
@@ -170,8 +170,8 @@ func BenchmarkPlacement(b *testing.B) {
 			run(b, p, first)
 		}
 	})
-	first = decider.Input{}
-	next = benchWindow(owners, 2, r)
+	first = decider.Input{} // free for the next one
+	next := benchWindow(owners, 2, r)
 	b.Run(fmt.Sprintf("next/owners=%d", owners), func(b *testing.B) {
 		for range b.N {
 			run(b, p, next)

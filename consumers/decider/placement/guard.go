@@ -115,7 +115,7 @@ func (p *plan) gather(is func(int32) bool) []entry {
 // false after the last.
 func (p *plan) nextMover(q *queue, ordered bool) (pick, bool) {
 	var e entry
-	ok := true
+	var ok bool
 	if ordered {
 		e, ok = q.next()
 	} else if ok = q.at < len(q.entries); ok {

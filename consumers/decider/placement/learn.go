@@ -240,7 +240,7 @@ func (t *TMatch) locate(visits []visit, set *sums) {
 func (t *TMatch) learnPlaces(table *window.Table, ids []int32, l *learned) {
 	s := t.state
 	t.placeMoved = make([]uint64, (s.names.len()+63)/64)
-	bad, sets, any := make([]int64, t.workers), make([]sums, t.workers), make([]bool, t.workers)
+	bad, sets, changes := make([]int64, t.workers), make([]sums, t.workers), make([]bool, t.workers)
 	codes, times := table.Key("user").Codes, table.Column("time")
 	lat, lon := table.Column("lat"), table.Column("lon")
 	x, y, z := table.Column("x"), table.Column("y"), table.Column("z")
@@ -263,7 +263,7 @@ func (t *TMatch) learnPlaces(table *window.Table, ids []int32, l *learned) {
 			if changed {
 				t.keepDistances(id)
 				s.flags[id] |= stale
-				any[w] = true
+				changes[w] = true
 				atomic.OrUint64(&t.placeMoved[id>>6], 1<<(id&63)) // workers share the words at their ends
 			}
 		}
@@ -272,7 +272,7 @@ func (t *TMatch) learnPlaces(table *window.Table, ids []int32, l *learned) {
 		l.bad += bad[w]
 		s.digest.set.join(sets[w])
 	}
-	if !slices.Contains(any, true) {
+	if !slices.Contains(changes, true) {
 		t.placeMoved = nil
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 func (o *oracle) decide(in oracleInput) result {
 	o.learn(in)
+	o.planned = false
 	res := result{why: map[string]int64{}, overs: map[string]int64{}, remains: map[string]int64{}}
 	if in.incomplete {
 		return res
@@ -53,7 +54,9 @@ func (o *oracle) decide(in oracleInput) result {
 
 // match is the L-match and, in an overhead case, the T-match on top of it.
 func (o *oracle) match(in oracleInput, res *result) {
-	want, why, taken := o.base(res.kind)
+	o.planned = true
+	want, why := o.base(res.kind)
+	var taken []string
 	if res.kind != "minimal" {
 		taken = o.tmatch(want, why, res)
 	}
@@ -61,7 +64,7 @@ func (o *oracle) match(in oracleInput, res *result) {
 }
 
 // base returns the match before balancing, and why an owner stays.
-func (o *oracle) base(kind string) (want, why map[string]string, _ []string) {
+func (o *oracle) base(kind string) (want, why map[string]string) {
 	want, why = map[string]string{}, map[string]string{}
 	o.expected = map[string]int64{}
 	for owner := range o.owners {
@@ -73,7 +76,7 @@ func (o *oracle) base(kind string) (want, why map[string]string, _ []string) {
 			o.expected[s.Name] = max(o.expected[s.Name], o.observed[s.Name])
 		}
 	}
-	return want, why, nil
+	return want, why
 }
 
 func (o *oracle) baseOf(owner, kind string) (string, string) {

@@ -34,6 +34,7 @@ type oracle struct {
 	observed map[string]int64
 	expected map[string]int64
 	evac     map[string]bool
+	planned  bool // the last window had a plan
 }
 
 type oracleMove struct {

@@ -218,8 +218,13 @@ func TestSocialLevelsAddUp(t *testing.T) {
 
 func TestProportionsDoNotOverflow(t *testing.T) {
 	for _, c := range [][4]int64{
-		{40, 1, 4, 10}, {7, 1, 3, 2}, {7, 9, 3, 7}, {0, 1, 3, 0}, {5, 1, 0, 0},
-		{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64}, {math.MaxInt64, 1, 2, math.MaxInt64 / 2},
+		{40, 1, 4, 10},
+		{7, 1, 3, 2},
+		{7, 9, 3, 7},
+		{0, 1, 3, 0},
+		{5, 1, 0, 0},
+		{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64},
+		{math.MaxInt64, 1, 2, math.MaxInt64 / 2},
 	} {
 		if got := proportion(c[0], c[1], c[2]); got != c[3] {
 			t.Errorf("%d·%d/%d is %d, want %d", c[0], c[1], c[2], got, c[3])

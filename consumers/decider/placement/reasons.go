@@ -13,7 +13,7 @@ type Code uint8
 // something back. Owners are counted, not listed: the first one is named.
 const (
 	noReason            Code = iota
-	Incomplete               // something of the window's events is missing
+	IncompleteWindow         // something of the window's events is missing
 	InsufficientSamples      // fewer requests than MinRequests, or none
 	Observing                // mode observe
 	Frozen                   // moves held back by the operator's freeze
@@ -39,7 +39,7 @@ const (
 )
 
 var codeNames = [codes]string{
-	"", "Incomplete", "InsufficientSamples", "Observing", "Frozen", "WithinCapacity", "OverCapacity", "Nearest",
+	"", "IncompleteWindow", "InsufficientSamples", "Observing", "Frozen", "WithinCapacity", "OverCapacity", "Nearest",
 	"Evacuating", "Rollback", "NoImprovement", "NoRoom", "NoAllowedSite", "LocationUnknown", "UnknownSite",
 	"MoveUnderWay", "Cooldown", "Pinned", "Rejected", "MoveLimit", "ByteLimit", "HistoryGone", "BadRow",
 }

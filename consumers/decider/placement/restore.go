@@ -130,7 +130,7 @@ func (t *TMatch) Restore(in io.Reader) error {
 		r.fail("case is %d", s.lastCase)
 	}
 	s.planned, s.forgotten = r.int(), r.int()
-	s.readLoads(r, site)
+	evacuated := s.readLoads(r, site)
 	n := s.readNames(r, site)
 	s.readSocial(r, n)
 	for i, count := uint64(0), r.uint(); i < count && r.err == nil; i++ {
@@ -147,18 +147,18 @@ func (t *TMatch) Restore(in io.Reader) error {
 	if r.err != nil {
 		return fmt.Errorf("%w: %w", ErrSnapshot, r.err)
 	}
-	return t.adopt(s, want)
+	return t.adopt(s, want, evacuated)
 }
 
 // adopt makes a state that was read the policy's.
-func (t *TMatch) adopt(s *state, want sums) error {
+func (t *TMatch) adopt(s *state, want sums, evacuated []bool) error {
 	s.recount(t.workers)
 	if s.digest.set != want {
 		return fmt.Errorf("%w: the digest of what was read is not the one it names", ErrSnapshot)
 	}
 	t.state = s
 	t.near, t.rule, t.want, t.placeMoved = nil, nil, nil, nil
-	clear(t.evacuated)
+	t.evacuated = evacuated
 	t.follow()
 	inBlocks(t.workers, s.names.len(), func(_, lo, hi int) {
 		for id := int32(lo); id < int32(hi); id++ {
@@ -177,13 +177,16 @@ func (s *state) readSites(r *reader) []uint16 {
 	return number
 }
 
-func (s *state) readLoads(r *reader, site []uint16) {
+// readLoads reads the figures of sites and returns which were being emptied.
+func (s *state) readLoads(r *reader, site []uint16) []bool {
+	evacuated := make([]bool, len(s.observed)-1)
 	for i, n := uint64(0), r.below(uint64(len(site))+1, "number of loads"); i < n && r.err == nil; i++ {
-		observed, expected := r.int(), r.int()
-		if to := int(site[i]); to < len(s.observed) {
-			s.observed[to], s.expected[to] = observed, expected
+		observed, expected, empty := r.int(), r.int(), r.byte() == 1
+		if to := int(site[i]); to > 0 && to < len(s.observed) {
+			s.observed[to], s.expected[to], evacuated[to-1] = observed, expected, empty
 		}
 	}
+	return evacuated
 }
 
 // readNames reads the columns, ids in byte order of names: id and rank are one.

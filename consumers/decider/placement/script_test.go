@@ -29,7 +29,7 @@ import (
 //	place USER LAT LON
 //	decide [N] [advise|observe] [freeze] [incomplete] [evacuate=SITE] [rollback=N]   window N, the next one by default
 //	outcome OWNER VERSION STATUS
-//	done                          done for every move under way
+//	done                          every move under way has that outcome
 //	restart                       goes on from a snapshot
 //	explain OWNER
 type script struct {

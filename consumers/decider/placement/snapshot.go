@@ -69,6 +69,11 @@ func (t *TMatch) Snapshot(out io.Writer) error {
 	for i := range s.observed {
 		w.int(s.observed[i])
 		w.int(s.expected[i])
+		if i > 0 && t.evacuated[i-1] {
+			w.bytes(1)
+		} else {
+			w.bytes(0)
+		}
 	}
 	w.uint(uint64(s.names.len()))
 	for _, id := range s.names.sorted {

@@ -85,9 +85,8 @@ type state struct {
 	history   []doneMove
 	forgotten int64 // history below and at this window end (µs) is gone, or noTime
 
-	now      int64   // end (µs) of the last window, noTime before the first
-	lastCase caseOf  // of the last window that was decided
-	ignored  []int64 // outcomes that changed nothing, by ignoredBy; since the last window
+	now      int64  // end (µs) of the last window, noTime before the first
+	lastCase caseOf // of the last window that was decided
 	digest   digest
 
 	// Of the last window, for explanations and for the next plan. They follow

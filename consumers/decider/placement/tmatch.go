@@ -207,9 +207,9 @@ func (t *TMatch) Decide(in decider.Input) decider.Output {
 	s.now = in.Window.End.UnixMicro()
 	t.forget()
 	l := t.learn(in.Tables)
-	l.report(r, s)
+	l.report(r)
 	if len(in.Incomplete) > 0 {
-		r.add(Incomplete, "", int64(len(in.Incomplete)), nil, "events of the window are missing; nothing is decided on it")
+		r.add(IncompleteWindow, "", int64(len(in.Incomplete)), nil, "events of the window are missing; nothing is decided on it")
 		return decider.Output{Reasons: r.list(s.names)}
 	}
 	p := &plan{t: t, in: &in, reasons: r}
@@ -234,7 +234,7 @@ func (t *TMatch) Decide(in decider.Input) decider.Output {
 }
 
 // report says which rows could not be used.
-func (l *learned) report(r *reasons, s *state) {
+func (l *learned) report(r *reasons) {
 	if l.bad > 0 {
 		r.add(BadRow, "", l.bad, nil, "rows without an owner, with a negative number, or with a place that is none")
 	}
