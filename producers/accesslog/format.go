@@ -166,7 +166,7 @@ func (e *element) end(line []byte, pos int) int {
 	if e.until == "" {
 		return len(line)
 	}
-	n := -1
+	var n int
 	if len(e.until) == 1 {
 		n = bytes.IndexByte(line[pos:], e.until[0])
 	} else {

@@ -78,12 +78,12 @@ func TestQuirksOfRealLogs(t *testing.T) {
 		malformed       string // fields, in order
 	}{
 		// The two with a virtual host in front, the common line, the error log.
-		{"apache2-logs.log", 4, 0, "login bytes login host host"},
+		{"apache2-logs.log", 4, 0, "login,bytes,login,host,host"},
 		{"apache2-malformed.log", 11, 11, ""},
 		{"nginx-http-malformed.log", 12, 12, ""},
-		{"nginx_http-logs.log", 4, 0, "login login login login login"},
+		{"nginx_http-logs.log", 4, 0, "login,login,login,login,login"},
 		// Each line has more columns behind the agent.
-		{"traefik_clf.log", 0, 0, "agent agent agent agent agent agent agent"},
+		{"traefik_clf.log", 0, 0, "agent,agent,agent,agent,agent,agent,agent"},
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			data, err := os.ReadFile(filepath.Join(dir, test.file))
@@ -115,7 +115,7 @@ func TestQuirksOfRealLogs(t *testing.T) {
 					}
 				}
 			}
-			if got := strings.Join(fields, " "); counted != test.counted || noReqs != test.noReqs || got != test.malformed {
+			if got := strings.Join(fields, ","); counted != test.counted || noReqs != test.noReqs || got != test.malformed {
 				t.Errorf("counted %d, no requests %d, malformed %q; expected %+v", counted, noReqs, got, test)
 			}
 		})

@@ -33,7 +33,6 @@ type columnarSource struct {
 	record  arrow.Record // being taken in pieces, by the goroutine
 	from    int64        // row of record that comes next
 	atEnd   func()       // says what there is to say at the end
-	columns []column     // of each column of a record
 	strings *interner
 
 	full, free chan *batch
@@ -52,7 +51,7 @@ type columnarSource struct {
 // batchRows is how many rows are decoded at a time.
 const batchRows = 8 << 10
 
-func newColumnar(in *input, format Format, t *interner, note func(string)) (*columnarSource, error) {
+func newColumnar(in *input, format Format, note func(string)) (*columnarSource, error) {
 	// The goroutine has its own table: another file's may be at work.
 	c := &columnarSource{
 		in: in, strings: newInterner(),

@@ -51,7 +51,7 @@ func (f *file) newSource(t *interner) (source, error) {
 	}
 	switch format {
 	case Parquet, Arrow:
-		return newColumnar(f.in, format, t, f.note)
+		return newColumnar(f.in, format, f.note)
 	case CSV:
 		f.in.skipBOM()
 		return newCSV(f.in, t, f.note)

@@ -39,12 +39,21 @@ func openInput(name string) (*input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open recording: %w", err)
 	}
-	if info, err := f.Stat(); err != nil || info.IsDir() {
-		f.Close()
-		if err == nil {
-			err = fmt.Errorf("%s is a folder, expected a file: %w", name, ErrOption)
-		}
+	i, err := unpack(name, f)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return i, nil
+}
+
+// unpack puts the decompressor before a file that needs one.
+func unpack(name string, f *os.File) (*input, error) {
+	info, err := f.Stat()
+	if err != nil {
 		return nil, fmt.Errorf("open recording: %w", err)
+	}
+	if info.IsDir() {
+		return nil, fmt.Errorf("open recording: %s is a folder, expected a file: %w", name, ErrOption)
 	}
 	i := &input{name: name, file: f, in: bufio.NewReaderSize(f, inputBuffer), plain: true, finish: func() {}}
 	magic, _ := i.in.Peek(4)
@@ -52,7 +61,6 @@ func openInput(name string) (*input, error) {
 	case bytes.HasPrefix(magic, gzipMagic):
 		z, err := gzip.NewReader(i.in)
 		if err != nil {
-			f.Close()
 			return nil, fmt.Errorf("%s: gzip header: %w: %w", name, err, ErrDamaged)
 		}
 		i.plain, i.in = false, bufio.NewReaderSize(z, inputBuffer)
@@ -60,7 +68,6 @@ func openInput(name string) (*input, error) {
 		// One decoder at a time: no goroutines to leak.
 		z, err := zstd.NewReader(i.in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
-			f.Close()
 			return nil, fmt.Errorf("%s: zstd header: %w: %w", name, err, ErrDamaged)
 		}
 		i.plain, i.in, i.finish = false, bufio.NewReaderSize(z, inputBuffer), z.Close
@@ -93,12 +100,10 @@ func (i *input) seekable() (*os.File, error) {
 		return nil, fmt.Errorf("%s: unpack: %w", i.name, err)
 	}
 	if err := os.Remove(tmp.Name()); err != nil {
-		tmp.Close()
-		return nil, fmt.Errorf("%s: unpack: %w", i.name, err)
+		return nil, errors.Join(fmt.Errorf("%s: unpack: %w", i.name, err), tmp.Close())
 	}
 	if _, err := io.Copy(tmp, i.in); err != nil {
-		tmp.Close()
-		return nil, damaged(i.name, 0, err)
+		return nil, errors.Join(damaged(i.name, 0, err), tmp.Close())
 	}
 	return tmp, nil
 }

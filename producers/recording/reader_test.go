@@ -32,7 +32,7 @@ func owners(r result) string {
 	for i := range r.rows {
 		out = append(out, r.rows[i].Owner)
 	}
-	return strings.Join(out, " ")
+	return strings.Join(out, ",")
 }
 
 func TestMergeByTimeThenFileThenLine(t *testing.T) {
@@ -50,12 +50,12 @@ func TestMergeByTimeThenFileThenLine(t *testing.T) {
 		return paths
 	}
 	for _, test := range []struct{ files, want string }{
-		{"a", "a2 a3 a4 a5"},
-		{"a b c", "b2 a2 a3 a4 b3 c2 c3 b4 a5 c4"},
-		{"c b a", "b2 a2 c2 c3 b3 a3 a4 b4 a5 c4"},
-		{"d a", "a2 a3 a4 d2 d3 a5 d4"},
-		{"a empty header a", "a2 a2 a3 a4 a3 a4 a5 a5"},
-		{"e a", "a2 e3 a3 a4 e5 a5"},
+		{"a", "a2,a3,a4,a5"},
+		{"a b c", "b2,a2,a3,a4,b3,c2,c3,b4,a5,c4"},
+		{"c b a", "b2,a2,c2,c3,b3,a3,a4,b4,a5,c4"},
+		{"d a", "a2,a3,a4,d2,d3,a5,d4"},
+		{"a empty header a", "a2,a2,a3,a4,a3,a4,a5,a5"},
+		{"e a", "a2,e3,a3,a4,e5,a5"},
 	} {
 		got := readAll(t, Options{}, files(strings.Fields(test.files)...)...)
 		if owners(got) != test.want || !errors.Is(got.err, io.EOF) {

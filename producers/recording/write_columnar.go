@@ -56,11 +56,11 @@ func newParquetEncoder(out io.Writer) (*columnarEncoder, error) {
 	return &columnarEncoder{group: w.Write, close: w.Close}, nil
 }
 
-func newArrowEncoder(out io.Writer) (*columnarEncoder, error) {
+func newArrowEncoder(out io.Writer) *columnarEncoder {
 	// A stream, not a file: a file cannot replace a dictionary from batch to
 	// batch, and here each batch has its own.
 	w := ipc.NewWriter(out, ipc.WithSchema(event.ArrowSchema()), ipc.WithZstd())
-	return &columnarEncoder{group: w.Write, close: w.Close}, nil
+	return &columnarEncoder{group: w.Write, close: w.Close}
 }
 
 func (e *columnarEncoder) write(r *event.Request) error {

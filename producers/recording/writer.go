@@ -119,7 +119,7 @@ func (w *Writer) begin(f Format) (err error) {
 	case JSONLines:
 		w.enc = &jsonEncoder{out: out}
 	case Arrow:
-		w.enc, err = newArrowEncoder(w.out)
+		w.enc = newArrowEncoder(w.out)
 	default:
 		w.enc, err = newParquetEncoder(w.out)
 	}
