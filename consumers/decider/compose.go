@@ -78,7 +78,10 @@ func compose(f frame, in inputs, ask Input, out Output, state string, epochs map
 	if !ask.Publishes() {
 		d.withheld, out.Commands = len(out.Commands), nil
 	}
-	d.record.Reasons = limit(append(loopReasons(in, ask, out.Reasons), out.Reasons...))
+	var err error
+	if d.record.Reasons, err = limit(append(loopReasons(in, ask, out.Reasons), out.Reasons...)); err != nil {
+		return nil, err
+	}
 	for i := range out.Commands {
 		pieces, err := cut(&out.Commands[i])
 		if err != nil {
@@ -90,7 +93,6 @@ func compose(f frame, in inputs, ask Input, out Output, state string, epochs map
 			}
 		}
 	}
-	var err error
 	if d.body, err = control.Encode(d.record); err != nil {
 		return nil, err
 	}
@@ -153,17 +155,24 @@ func loopReasons(in inputs, ask Input, given []control.Reason) []control.Reason 
 	return out
 }
 
-func limit(reasons []control.Reason) []control.Reason {
+// limit keeps the first reasons, as many as a record has room for, and says how
+// many it leaves out.
+func limit(reasons []control.Reason) ([]control.Reason, error) {
+	size := 0
+	for i := range reasons {
+		b, err := control.Encode(&reasons[i])
+		if err != nil {
+			return nil, err
+		}
+		if size += len(b) + 1; i == maxReasons-1 && len(reasons) > maxReasons || size > maxBody {
+			more := control.Reason{Code: MoreReasons, Count: int64(len(reasons) - i), Text: "reasons left out of the record"}
+			return append(slices.Clip(reasons[:i]), more), nil
+		}
+	}
 	if reasons == nil {
-		return []control.Reason{}
+		return []control.Reason{}, nil
 	}
-	if len(reasons) <= maxReasons {
-		return reasons
-	}
-	more := int64(len(reasons) - maxReasons + 1)
-	return append(slices.Clip(reasons[:maxReasons-1]), control.Reason{
-		Code: MoreReasons, Count: more, Text: "reasons left out of the record",
-	})
+	return reasons, nil
 }
 
 // cut splits a command with too many moves for one message, in order.

@@ -41,6 +41,7 @@ type Decider struct {
 	// dirty: a window was closed and is not known to be recorded as decided, so
 	// the state must not become a snapshot.
 	dirty    bool
+	live     bool   // caught up with the records
 	instance string // of this process and Run, in decision ids
 	ids      int
 
@@ -156,6 +157,7 @@ func (d *Decider) run(ctx context.Context) error {
 	if err := d.goLive(ctx); err != nil {
 		return err
 	}
+	d.live = true
 	d.report(Deciding, nil)
 	close(d.ready)
 	return d.loop(ctx)
@@ -209,7 +211,7 @@ func (d *Decider) takeWindows(ctx context.Context, m bus.Msg, ok bool) error {
 
 // stop is the end of a run whose context has ended.
 func (d *Decider) stop(ctx context.Context) error {
-	if d.dirty || d.since == 0 || d.store == nil {
+	if !d.live || d.dirty || d.since == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.opts.StopWithin)

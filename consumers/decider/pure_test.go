@@ -70,20 +70,39 @@ func TestMoveTooLargeForAMessage(t *testing.T) {
 }
 
 func TestReasonsAreLimitedAndCounted(t *testing.T) {
-	var reasons []control.Reason
-	for i := range maxReasons + 5 {
-		reasons = append(reasons, control.Reason{Code: "NoRoom", Owner: fmt.Sprint(i)})
+	reasons := func(n, size int) []control.Reason {
+		out := make([]control.Reason, n)
+		for i := range out {
+			out[i] = control.Reason{Code: "NoRoom", Owner: strings.Repeat("x", size)}
+		}
+		return out
 	}
-	got := limit(reasons)
-	last := got[len(got)-1]
-	if len(got) != maxReasons || last.Code != MoreReasons || last.Count != 6 {
-		t.Errorf("%d reasons, the last %+v", len(got), last)
-	}
-	if got := limit(reasons[:maxReasons]); len(got) != maxReasons || got[maxReasons-1].Code != "NoRoom" {
-		t.Errorf("%d reasons, the last %+v", len(got), got[maxReasons-1])
-	}
-	if got := limit(nil); got == nil {
-		t.Error("no reasons are null in JSON")
+	for _, c := range []struct {
+		n, size int
+		kept    int
+		left    int64
+	}{
+		{0, 0, 0, 0},
+		{1, 10, 1, 0},
+		{maxReasons, 10, maxReasons, 0},
+		{maxReasons + 5, 10, maxReasons - 1, 6},
+		{900, 1024, 497, 403}, // 1,053 bytes each, with a comma
+	} {
+		got, err := limit(reasons(c.n, c.size))
+		if err != nil || got == nil {
+			t.Fatalf("%d reasons: %v, %v", c.n, got, err)
+		}
+		var left int64
+		if n := len(got); n > 0 && got[n-1].Code == MoreReasons {
+			left = got[n-1].Count
+			got = got[:n-1]
+		}
+		if len(got) != c.kept || left != c.left || int64(len(got))+left != int64(c.n) {
+			t.Errorf("%d reasons of %d bytes: %d kept, %d left out; expected %d and %d", c.n, c.size, len(got), left, c.kept, c.left)
+		}
+		if b, err := control.Encode(got); err != nil || len(b) > maxBody {
+			t.Errorf("%d bytes, %v", len(b), err)
+		}
 	}
 }
 

@@ -128,6 +128,70 @@ func (w *world) lockstepWith(from, to int, change ...func(*Options)) {
 	r.stop()
 }
 
+// Whatever the operator does, however moves end and whenever the decider dies:
+// what is recorded can be decided again, and no epoch or version comes twice.
+func TestWhateverHappensCanBeDecidedAgain(t *testing.T) {
+	for seed := range uint64(3) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		pick := func(values ...string) string { return values[rnd.IntN(len(values))] }
+		w := newWorld(t, 2, bus.Replay)
+		w.answer = func(control.Move) control.Status {
+			return control.Status(pick("done", "done", "failed", "refused", "expired"))
+		}
+		change := func(o *Options) {
+			c := baseConfig
+			c.Least = 1 + int64(rnd.IntN(3))
+			o.Config = c.bytes()
+		}
+		r := w.start()
+		epochs, asked := map[string]uint64{}, map[string]bool{}
+		for n := range 25 {
+			switch rnd.IntN(6) {
+			case 0:
+				w.set(control.ModeKey(control.Placement), `{"version":1,"mode":"`+pick("act", "act", "advise", "observe")+`"}`)
+			case 1:
+				w.set(pick(control.FreezeAllKey, control.FreezeKey(control.Placement)), pick(`{"version":1}`, `{"version":1}`, `{"version":1,"on":true}`, `junk`))
+			case 2:
+				w.set(control.RollbackKey(control.Placement), `{"version":1,"after":"2015-05-18T08:00:00+02:00"}`)
+			case 3:
+				r.kill()
+				r = w.start(change)
+			case 4:
+				r.stop()
+				r = w.start(change)
+			}
+			w.close(n, traffic(n)...)
+			d := w.next()
+			for _, c := range d.commands {
+				if c.Supersedes != epochs[c.Scope] || c.Epoch != c.Supersedes+1 {
+					t.Errorf("seed %d, window %d: epoch %d of %s supersedes %d, the last one was %d", seed, n, c.Epoch, c.Scope, c.Supersedes, epochs[c.Scope])
+				}
+				epochs[c.Scope] = c.Epoch
+				for _, m := range c.Placement.Moves {
+					key := fmt.Sprintf("%s %d", m.Owner, m.Version)
+					if c.Mode == control.Act && asked[key] {
+						t.Errorf("seed %d, window %d: %s is asked for twice", seed, n, key)
+					}
+					asked[key] = asked[key] || c.Mode == control.Act
+				}
+			}
+			if rnd.IntN(4) > 0 {
+				w.settle(d)
+			}
+		}
+		r.kill()
+		s := w.store(control.Placement)
+		for place := range places {
+			// From the very beginning.
+			w.ok(putObject(w.ctx, w.client, s.objects, jetstream.ObjectMeta{Name: placeName(control.Placement, place)}, nil))
+		}
+		l, err := Load(w.ctx, w.reading())
+		if err != nil || l.Windows != 25 {
+			t.Errorf("seed %d: %+v, %v", seed, l, err)
+		}
+	}
+}
+
 func TestFreezeBetweenCrashAndRestart(t *testing.T) {
 	w := newWorld(t, 2, bus.Replay)
 	r := w.start()
