@@ -104,11 +104,7 @@ func (s *fast) Add(b *event.Requests, class []ledger.Class) (excluded int64) {
 
 // codes is translate with the absent value in front.
 func (n *names) codes(d *event.Dict, ids []uint32) []uint32 {
-	ids = append(ids[:0], 0)
-	for _, v := range d.Values {
-		ids = append(ids, n.id(v))
-	}
-	return ids
+	return n.translate(d, append(ids[:0], 0))
 }
 
 // sample returns a delay in µs, whether there is one, and 1 if it was left out.

@@ -12,6 +12,8 @@ type index struct {
 	slots []slot
 	used  int
 	shift uint8 // 64 − log2(len(slots))
+
+	fetched uint64 // keeps fetches from being taken for useless
 }
 
 type slot struct {
@@ -39,6 +41,31 @@ func (x *index) at(key uint64) *int64 {
 			return &s.value
 		}
 	}
+}
+
+// block is how many keys are looked for at a time: their slots are fetched
+// together, so that the waits for memory overlap.
+const block = 32
+
+// count adds 1 to the value of each key and returns how many keys were new.
+func (x *index) count(keys []uint64) (fresh int) {
+	before := x.used
+	var sum uint64
+	for len(keys) > 0 {
+		n := min(block, len(keys))
+		for 4*(x.used+n) > 3*len(x.slots) {
+			x.grow()
+		}
+		for _, k := range keys[:n] {
+			sum ^= x.slots[hash(k)>>x.shift].key
+		}
+		for _, k := range keys[:n] {
+			*x.at(k)++
+		}
+		keys = keys[n:]
+	}
+	x.fetched = sum
+	return x.used - before
 }
 
 // hash mixes both halves of a key into the upper bits.

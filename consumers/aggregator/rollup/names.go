@@ -22,6 +22,8 @@ type names struct {
 	ranks  []uint32
 	sorted []string
 	hint   int // bytes of text at the last reset
+
+	fetched uint64 // keeps fetches from being taken for useless
 }
 
 // ref is where the bytes of a name lie.
@@ -42,15 +44,8 @@ func (n *names) at(id uint32) []byte {
 	return n.text[r.at : r.at+uint64(r.length)]
 }
 
-// id returns the id of a text, new if it must be.
-func (n *names) id(s string) uint32 {
-	if s == "" {
-		return 0
-	}
-	if 2*(len(n.refs)+1) > len(n.slots) {
-		n.grow()
-	}
-	h := xxhash.Sum64String(s) >> 32
+// id returns the id of a text of that hash, new if it must be; there is room.
+func (n *names) id(s string, h uint64) uint32 {
 	mask := uint64(len(n.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
 		slot := n.slots[i]
@@ -90,12 +85,33 @@ func (n *names) grow() {
 	}
 }
 
-// translate returns the id of each value of a batch's dictionary.
+// translate appends the id of each value of a batch's dictionary. What is looked
+// at for a block of values is fetched together, so that the waits for memory
+// overlap.
 func (n *names) translate(d *event.Dict, ids []uint32) []uint32 {
-	ids = ids[:0]
-	for _, v := range d.Values {
-		ids = append(ids, n.id(v))
+	var hashes [block]uint64
+	var sum uint64
+	for values := d.Values; len(values) > 0; {
+		k := min(block, len(values))
+		for 2*(n.len()+k) > len(n.slots) {
+			n.grow()
+		}
+		mask := uint64(len(n.slots) - 1)
+		for i, v := range values[:k] {
+			hashes[i] = xxhash.Sum64String(v) >> 32
+			sum += n.slots[hashes[i]&mask]
+		}
+		for i := range k {
+			if id := uint32(n.slots[hashes[i]&mask]); id > 0 {
+				sum += n.refs[id-1].at
+			}
+		}
+		for i, v := range values[:k] {
+			ids = append(ids, n.id(v, hashes[i]))
+		}
+		values = values[k:]
 	}
+	n.fetched = sum
 	return ids
 }
 

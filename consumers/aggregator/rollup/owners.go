@@ -22,7 +22,8 @@ type owners struct {
 	traffic, late     []cached
 	seen              []cached
 
-	order, spare []slot // memory for sorting
+	pairs        []uint64 // of the window at hand
+	order, spare []slot   // memory for sorting
 }
 
 // cached is where the rows of one code of the batch went last.
@@ -86,9 +87,9 @@ func (s *owners) Size() int {
 }
 
 func (s *owners) Add(b *event.Requests, class []ledger.Class) int64 {
-	s.owner = s.people.translate(&b.Owner, s.owner)
-	s.user = s.people.translate(&b.User, s.user)
-	s.site = s.sites.translate(&b.ToSite, s.site)
+	s.owner = s.people.translate(&b.Owner, s.owner[:0])
+	s.user = s.people.translate(&b.User, s.user[:0])
+	s.site = s.sites.translate(&b.ToSite, s.site[:0])
 	s.traffic = forget(s.traffic, len(s.owner))
 	s.late = forget(s.late, len(s.owner)+1)
 	s.seen = forget(s.seen, len(s.user))
@@ -101,6 +102,7 @@ func (s *owners) Add(b *event.Requests, class []ledger.Class) int64 {
 			continue
 		}
 		if w == nil || t < start || t >= end {
+			s.interact(w)
 			start, n, w = s.frames.find(t)
 			end = start + s.frames.width
 		}
@@ -116,17 +118,22 @@ func (s *owners) Add(b *event.Requests, class []ledger.Class) int64 {
 			continue
 		}
 		if owner >= 0 {
-			v := w.interactions.at(pair(s.user[user], s.owner[owner]))
-			if *v == 0 {
-				s.size += pairBytes
-			}
-			*v++
+			s.pairs = append(s.pairs, pair(s.user[user], s.owner[owner]))
 		}
 		if lat, lon := b.Lat[i], b.Lon[i]; lat == lat && lon == lon {
 			s.place(w, &s.seen[user], n, s.user[user]).add(t, lat, lon)
 		}
 	}
+	s.interact(w)
 	return 0
+}
+
+// interact counts the pairs of user and owner that were met in a window.
+func (s *owners) interact(w *ownersWindow) {
+	if len(s.pairs) > 0 {
+		s.size += pairBytes * w.interactions.count(s.pairs)
+		s.pairs = s.pairs[:0]
+	}
 }
 
 // forget returns n empty places.
