@@ -20,7 +20,8 @@ type answers struct {
 	clock clock.Clock
 	stall time.Duration
 
-	commands, outcomes *bus.Reader
+	commands, outcomes       *bus.Reader
+	commandsSeq, outcomesSeq uint64 // of the last message taken in
 
 	windows []*answer // in the order of their records, not taken yet
 	asked   map[moveKey]asked
@@ -145,6 +146,46 @@ func (a *answers) poll(ctx context.Context) error {
 	}
 }
 
+// drain takes in all that both streams hold now, also what has not reached the
+// readers yet.
+func (a *answers) drain(ctx context.Context, c *bus.Client) error {
+	kind := string(control.Placement)
+	for _, in := range []struct {
+		reader   *bus.Reader
+		take     func(*bus.Msg) error
+		stream   string
+		subjects []string
+		seen     *uint64
+	}{
+		{a.commands, a.command, subject.CommandsStream, []string{subject.Decisions(kind), subject.CommandsOf(kind)}, &a.commandsSeq},
+		{a.outcomes, a.outcome, subject.OutcomesStream, []string{subject.OutcomesOf(kind)}, &a.outcomesSeq},
+	} {
+		for _, s := range in.subjects {
+			last, err := c.Last(ctx, in.stream, s)
+			if errors.Is(err, bus.ErrNoMessage) {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("read the answers: %w", err)
+			}
+			for *in.seen < last.Seq {
+				select {
+				case m, ok := <-in.reader.C():
+					if !ok {
+						return ended(ctx, in.reader)
+					}
+					if err := in.take(&m); err != nil {
+						return err
+					}
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+		}
+	}
+	return nil
+}
+
 func ended(ctx context.Context, r *bus.Reader) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -154,6 +195,7 @@ func ended(ctx context.Context, r *bus.Reader) error {
 
 // command takes in a message of COMMANDS: a record, or a command of it.
 func (a *answers) command(m *bus.Msg) error {
+	a.commandsSeq = m.Seq
 	if m.Subject == subject.Decisions(string(control.Placement)) {
 		return a.record(m)
 	}
@@ -223,6 +265,7 @@ func (a *answers) find(end int64) *answer {
 
 // outcome takes in a message of OUTCOMES. The first outcome of a move counts.
 func (a *answers) outcome(m *bus.Msg) error {
+	a.outcomesSeq = m.Seq
 	o, err := control.DecodeOutcome(m.Data)
 	if err != nil {
 		return fmt.Errorf("%s at sequence %d: %w", m.Subject, m.Seq, err)

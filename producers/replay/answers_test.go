@@ -53,10 +53,12 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 			return a.command(command("east", control.Move{Owner: "ann", From: "west", To: "east", Version: 3}, control.Move{Owner: "bob", From: "west", To: "east", Version: 3}))
 		}, "1 of 2 parts"},
 		{func() error { return a.command(record("2/2")) }, "1 of 2 commands"},
-		{func() error {
-			return a.command(command("west", control.Move{Owner: "cat", From: "east", To: "west", Version: 3}))
+		{
+			func() error {
+				return a.command(command("west", control.Move{Owner: "cat", From: "east", To: "west", Version: 3}))
+			},
+			"waits for 2 outcomes, the first of owner \"ann\", move 3 from west to east",
 		},
-			"waits for 2 outcomes, the first of owner \"ann\", move 3 from west to east"},
 		{func() error { return a.outcome(outcome("ann", control.AlreadyApplied)) }, "waits for 2 outcomes"},
 		{func() error { return a.outcome(outcome("ann", control.Failed)) }, "waits for 1 outcomes, the first of owner \"bob\""},
 		{func() error { return a.outcome(outcome("zoe", control.Advised)) }, "waits for 1 outcomes"},

@@ -114,12 +114,12 @@ func TestAResumedReplayLeavesTheSameBehind(t *testing.T) {
 	t.Run("the real publisher", func(t *testing.T) { stopAndGoOn(t, true) })
 }
 
-func stopAndGoOn(t *testing.T, real bool) {
+func stopAndGoOn(t *testing.T, withReal bool) {
 	rows := recording(6, 40)
 	options := func(w *world, hook func(string)) (Options, *watch) {
 		o, seen := w.options(rows, hook), &watch{}
 		o.Observer = seen
-		if real {
+		if withReal {
 			w.real(&o, hook)
 		}
 		return o, seen

@@ -338,7 +338,7 @@ func (r *run) end(ctx context.Context) error {
 		}
 	}
 	if r.o.NoWait {
-		if err := r.answers.poll(ctx); err != nil {
+		if err := r.answers.drain(ctx, r.o.Client); err != nil {
 			return err
 		}
 		r.applyAnswers(r.windowEnd)
