@@ -15,10 +15,12 @@ func (o *outbox) dropNow(e *entry, reason string) {
 func (o *outbox) drop(e *entry, reason string) {
 	o.land(e)
 	o.unload(e)
-	for _, d := range e.header.Dropped {
-		o.announce(e.partition, d)
+	if e.header != nil {
+		for _, d := range e.header.Dropped {
+			o.announce(e.partition, d)
+		}
+		e.header = nil
 	}
-	e.header.Dropped = nil
 	d := event.Dropped{
 		Partition: e.partition, First: e.seq, Last: e.seq, Rows: int64(e.rows), From: e.from, To: e.to,
 	}

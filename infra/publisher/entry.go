@@ -18,7 +18,7 @@ type entry struct {
 	rows      int
 	from, to  int64 // least and greatest time of its rows, µs
 	raw       *event.Requests
-	header    event.Header
+	header    *event.Header // nil once it is in the spool and announces nothing
 
 	// A mark has this. Its message is made when it is sent.
 	mark *event.Mark

@@ -48,9 +48,9 @@ type outbox struct {
 	count    *counters
 }
 
-func newOutbox(live bool, queueMax, max int64, partitions int, count *counters) *outbox {
+func newOutbox(live bool, queueMax, most int64, partitions int, count *counters) *outbox {
 	return &outbox{
-		live: live, queueMax: queueMax, max: max, count: count,
+		live: live, queueMax: queueMax, max: most, count: count,
 		flight: map[uint64]*entry{}, tried: map[uint64]*entry{}, drops: make([][]event.Dropped, partitions),
 		room: make(chan struct{}), packWake: make(chan struct{}, 1), sendWake: make(chan struct{}, 1),
 	}

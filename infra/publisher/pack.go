@@ -81,6 +81,9 @@ func (p *Publisher) encoded(e *entry, body []byte) {
 		p.out.dropNow(e, reason)
 		return
 	}
+	if len(e.header.Dropped) == 0 {
+		e.header = nil // many may wait while the bus is away
+	}
 	e.msg.Data = bytes.Clone(body)
 	p.out.push(e)
 }

@@ -29,6 +29,10 @@ func (p *Publisher) recover() error {
 	if err != nil {
 		return errors.Join(err, p.spool.close())
 	}
+	if torn := p.count.torn.Load(); torn > 0 {
+		p.o.Logger.Error().Uint64("bytes", torn).Str("dir", p.o.SpoolDir).
+			Msg("the spool has bytes that cannot be read; the batches in them are lost")
+	}
 	for _, r := range runs {
 		p.resend(r)
 	}
@@ -119,6 +123,7 @@ func (s *spool) loadFile(path string, partitions int, count *counters) (*oldRun,
 		return nil, errors.Join(fmt.Errorf("spool: %w", err), seg.file.Close())
 	}
 	seg.open = len(r.batches)
+	s.open += int64(seg.open)
 	s.files[seg] = struct{}{}
 	s.total += seg.size
 	return r, nil

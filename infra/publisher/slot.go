@@ -60,7 +60,7 @@ func (p *Publisher) cut(n int, s *slot) {
 	s.lastCut = now
 	e := &entry{
 		partition: n, seq: s.seq, rows: raw.Len(), from: s.from, to: s.to, raw: raw,
-		header: event.Header{
+		header: &event.Header{
 			Schema: event.RequestSchema, Encoding: event.EncodingS2, Run: p.o.Run, Seq: s.seq,
 			Rows: raw.Len(), Watermark: p.watermark(s, now),
 		},

@@ -17,6 +17,10 @@ import (
 // errFull is returned when the spool is at its bound.
 var errFull = errors.New("the spool is full")
 
+// leastCost is what a batch counts for at least: a waiting one takes memory too,
+// a tenth of this.
+const leastCost = 4 << 10
+
 // spool keeps cut batches on disk until they are acknowledged. It is a few
 // files of records; a file goes when nothing in it is open any more. Files are
 // not synced: they are there for a process that dies, whose pages the kernel
@@ -29,6 +33,7 @@ type spool struct {
 
 	mu     sync.Mutex
 	total  int64
+	open   int64 // batches
 	number int
 	head   head            // of the next file
 	drops  []event.Dropped // not yet announced by a batch or a mark
@@ -56,7 +61,7 @@ type place struct {
 }
 
 // openSpool locks the folder for this process.
-func openSpool(dir string, max int64) (*spool, error) {
+func openSpool(dir string, most int64) (*spool, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("spool: %w", err)
 	}
@@ -68,7 +73,7 @@ func openSpool(dir string, max int64) (*spool, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", dir, ErrSpoolInUse), lock.Close())
 	}
 	return &spool{
-		dir: dir, lock: lock, max: max, step: min(max/8, 16<<20), files: map[*segment]struct{}{},
+		dir: dir, lock: lock, max: most, step: min(most/8, 16<<20), files: map[*segment]struct{}{},
 	}, nil
 }
 
@@ -99,6 +104,7 @@ func (s *spool) append(e *entry, body []byte) (*place, error) {
 		return nil, err
 	}
 	s.active.open++
+	s.open++
 	s.announced(e.partition, e.header.Dropped)
 	s.head.seqs[e.partition] = max(s.head.seqs[e.partition], e.seq)
 	s.head.watermark = max(s.head.watermark, e.header.Watermark)
@@ -115,7 +121,7 @@ func (s *spool) makeRoom(n int64) error {
 		s.active = nil
 		s.forget(a)
 	}
-	if s.total+n > s.max {
+	if s.total+n > s.max || (s.open+1)*leastCost > s.max {
 		return errFull
 	}
 	if s.active == nil {
@@ -190,6 +196,7 @@ func (s *spool) done(p *place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p.seg.open--
+	s.open--
 	if s.closed {
 		return
 	}
@@ -272,6 +279,7 @@ func (s *spool) finish(run string) {
 			if seg == s.active {
 				s.active = nil
 			}
+			s.open -= int64(seg.open)
 			seg.open = 0
 			s.forget(seg)
 		}

@@ -210,7 +210,7 @@ func TestDropsSurviveAKill(t *testing.T) {
 	c := bustest.Client(t, b)
 	b.Suspend()
 	dir := t.TempDir()
-	p := newLive(t, c, func(o *Options) { o.SpoolDir, o.MaxRows, o.SpoolMax = dir, 50, 30_000 })
+	p := newLive(t, c, func(o *Options) { o.SpoolDir, o.MaxRows, o.SpoolMax = dir, 50, 50_000 })
 	publishAndKill(t, p, 0, 3000)
 	if p.Stats().Dropped[DropSpool] == 0 {
 		t.Fatalf("nothing was dropped: %+v", p.Stats())
@@ -233,18 +233,18 @@ func TestDropsSurviveAKill(t *testing.T) {
 // refuses what does not fit, and gives room back.
 func TestSpoolFilesGo(t *testing.T) {
 	t.Parallel()
-	s, err := openSpool(t.TempDir(), 10_000)
+	s, err := openSpool(t.TempDir(), 100_000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.close() }()
 	s.begin("run", "web", 1)
-	body := bytes.Repeat([]byte("x"), 500)
+	body := bytes.Repeat([]byte("x"), 5000)
 	var places []*place
 	seq := uint64(0)
 	put := func() error {
 		seq++
-		e := &entry{seq: seq, msg: bus.Msg{Subject: "events.0.web", Header: event.Fields{"K": {"a", "b"}}}}
+		e := &entry{seq: seq, header: &event.Header{}, msg: bus.Msg{Subject: "events.0.web", Header: event.Fields{"K": {"a", "b"}}}}
 		p, err := s.append(e, body)
 		if err == nil {
 			places = append(places, p)
@@ -253,7 +253,7 @@ func TestSpoolFilesGo(t *testing.T) {
 	}
 	for range 3 {
 		for err = put(); err == nil; err = put() {
-			if s.size() > 10_000 {
+			if s.size() > 100_000 {
 				t.Fatalf("%d bytes", s.size())
 			}
 		}
@@ -268,6 +268,14 @@ func TestSpoolFilesGo(t *testing.T) {
 			s.done(p)
 		}
 		places = nil
+	}
+	// Small batches are bounded by their number.
+	body = nil
+	for err = put(); err == nil; {
+		err = put()
+	}
+	if !errors.Is(err, errFull) || len(places) != 100_000/leastCost {
+		t.Errorf("%d small batches", len(places))
 	}
 	s.finish("run")
 	if s.size() != 0 || len(s.files) != 0 {

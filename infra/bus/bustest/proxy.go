@@ -1,7 +1,7 @@
 package bustest
 
 import (
-	"io"
+	"context"
 	"net"
 	"strings"
 	"sync"
@@ -27,7 +27,7 @@ type Proxy struct {
 // NewProxy starts a proxy in front of a server's URL ("nats://host:port").
 func NewProxy(t testing.TB, url string) *Proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,8 @@ func NewProxy(t testing.TB, url string) *Proxy {
 		URL: "nats://" + l.Addr().String(), target: strings.TrimPrefix(url, "nats://"),
 		listener: l, conns: map[net.Conn]struct{}{},
 	}
-	p.tasks.Go(p.accept)
+	ctx := t.Context()
+	p.tasks.Go(func() { p.accept(ctx) })
 	t.Cleanup(func() {
 		_ = l.Close() // ends accept
 		p.mu.Lock()
@@ -61,13 +62,13 @@ func (p *Proxy) Cut() {
 	clear(p.conns)
 }
 
-func (p *Proxy) accept() {
+func (p *Proxy) accept(ctx context.Context) {
 	for {
 		client, err := p.listener.Accept()
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", p.target)
+		server, err := new(net.Dialer).DialContext(ctx, "tcp", p.target)
 		if err != nil {
 			_ = client.Close()
 			continue
@@ -95,7 +96,7 @@ func (p *Proxy) pipe(to, from net.Conn, answers bool) {
 				return
 			}
 		}
-		if err != nil && err != io.EOF || n == 0 {
+		if err != nil {
 			return
 		}
 	}
