@@ -75,6 +75,8 @@ type Hour struct {
 	Bytes       int64
 	Egress      float64 // US dollars
 	Reasons     map[string]int64
+
+	decided bool // has a row of which the decider hears
 }
 
 // NewCollector returns a collector for sites in config order and windows of
@@ -99,6 +101,7 @@ func (c *Collector) Row(r *event.Request) {
 		return
 	}
 	h := c.hour(r.Time)
+	h.decided = h.decided || r.Owner != "" || r.User != "" && r.HasPlace()
 	served := unknownSite
 	if i, ok := c.index[r.ToSite]; ok {
 		served = i
@@ -251,4 +254,15 @@ func (c *Collector) moves(h *Hour, moves []control.Move, outcomes []control.Outc
 			h.Egress += c.sites[i].Egress * float64(o.Bytes) / 1e9
 		}
 	}
+}
+
+// LastDecided is the end of the last window of which the decider hears: one
+// with a row that has an owner or a located user. Zero if there is none.
+func (c *Collector) LastDecided() time.Time {
+	for i := len(c.hours) - 1; i >= 0; i-- {
+		if c.hours[i].decided {
+			return c.hours[i].End
+		}
+	}
+	return time.Time{}
 }

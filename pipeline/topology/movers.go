@@ -27,6 +27,7 @@ type moverOptions struct {
 	Metrics     executor.Metrics
 	Logger      zerolog.Logger
 	Hook        func(point string)
+	Hold        func(ctx context.Context, client *bus.Client) error
 }
 
 // moverPart is a running mover with the loop that feeds it.
@@ -65,7 +66,14 @@ func startMover(ctx context.Context, parts *Parts, b *bus.Bus, o moverOptions) (
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
-	parts.Start("mover", x.Run)
+	parts.Start("mover", func(ctx context.Context) error {
+		if o.Hold != nil {
+			if err := o.Hold(ctx, client); err != nil {
+				return err
+			}
+		}
+		return x.Run(ctx)
+	})
 	parts.Start("deleter", func(ctx context.Context) error {
 		return errors.Join(m.Run(ctx), m.Close())
 	})

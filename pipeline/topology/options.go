@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -54,6 +55,9 @@ type Replay struct {
 	Progress func(replay.Progress)
 	// Note is told what else is worth knowing.
 	Note func(text string)
+	// Hold, if set, is waited for before the mover starts, for tests of one that
+	// was away.
+	Hold func(ctx context.Context, client *bus.Client) error
 	// Hook, if set, is told of points in the run, for tests that kill it there.
 	Hook func(point string)
 }

@@ -201,7 +201,7 @@ func (r *running) startParts(ctx context.Context) error {
 	}
 	r.mover, err = startMover(ctx, r.parts, r.bus, moverOptions{
 		Dir: filepath.Join(r.State, "mover"), Stores: r.stores, Config: r.Config, NoSync: !r.Apply,
-		Logger: r.Logger, Hook: r.Hook,
+		Logger: r.Logger, Hook: r.Hook, Hold: r.Hold,
 	})
 	return err
 }

@@ -60,13 +60,3 @@ func (r *running) options(ctx context.Context) (*replay.Options, error) {
 	}
 	return o, nil
 }
-
-// settle lets copies that moved away be deleted before the stores are
-// verified: a replay keeps none past its end.
-func (r *running) settle(ctx context.Context) error {
-	if r.mover == nil || r.Apply {
-		return nil
-	}
-	_, err := r.mover.Purge(ctx)
-	return err
-}

@@ -11,7 +11,6 @@ import (
 
 	"penstock/consumers/decider"
 	"penstock/infra/bus"
-	"penstock/infra/clock"
 	"penstock/pipeline/report"
 	"penstock/producers/replay"
 	"penstock/producers/replay/pace"
@@ -21,15 +20,11 @@ import (
 	"penstock/schemas/window"
 )
 
-// ErrBehind is returned when aggregators do not get to the end of what was
-// sent. State and bus are as they are; the same command goes on.
-var ErrBehind = errors.New("aggregators make no progress")
-
 // ErrStores is returned when an owner's data is not where, or not what, it
 // should be. The report names the owners; nothing was changed.
 var ErrStores = errors.New("the stores do not hold what was written")
 
-// behindLimit is how long aggregators may make no progress at the end.
+// behindLimit is how long parts may make no progress at the end.
 const behindLimit = time.Minute
 
 // covered waits until every group has committed all that EVENTS holds, so that
@@ -39,13 +34,12 @@ func covered(ctx context.Context, client *bus.Client) error {
 	if err != nil {
 		return err
 	}
-	clk := clock.System()
 	for _, g := range window.Groups {
 		if len(window.Of(g)) == 0 {
 			continue
 		}
 		for p := range client.Partitions() {
-			if err := coveredBy(ctx, client, clk, subject.Windows(g, p), events.LastSeq); err != nil {
+			if err := coveredBy(ctx, client, subject.Windows(g, p), events.LastSeq); err != nil {
 				return fmt.Errorf("group %s, partition %d: %w", g, p, err)
 			}
 		}
@@ -53,32 +47,21 @@ func covered(ctx context.Context, client *bus.Client) error {
 	return nil
 }
 
-func coveredBy(ctx context.Context, client *bus.Client, clk clock.Clock, subj string, last uint64) error {
-	since, seen := clk.Now(), uint64(0)
-	for {
+func coveredBy(ctx context.Context, client *bus.Client, subj string, last uint64) error {
+	return progress(ctx, fmt.Sprintf("commit that covers %d of EVENTS", last), func() (uint64, bool, error) {
 		m, err := client.Last(ctx, subject.WindowsStream, subj)
-		if err != nil && !errors.Is(err, bus.ErrNoMessage) {
-			return err
+		if errors.Is(err, bus.ErrNoMessage) {
+			return 0, false, nil
 		}
-		if err == nil && len(m.Header[control.HeaderSchema]) > 0 && m.Header[control.HeaderSchema][0] == window.CommitSchema {
-			c, err := window.CommitOf(m.Header, m.Data)
-			if err != nil {
-				return err
-			}
-			if c.Covered >= last {
-				return nil
-			}
+		if err != nil {
+			return 0, false, err
 		}
-		if m.Seq != seen {
-			seen, since = m.Seq, clk.Now()
+		c, err := window.CommitOf(m.Header, m.Data)
+		if err != nil {
+			return m.Seq, false, nil //nolint:nilerr // A pane: its commit comes next.
 		}
-		if clk.Now().Sub(since) > behindLimit {
-			return fmt.Errorf("covered less than %d of EVENTS for %s: %w", last, behindLimit, ErrBehind)
-		}
-		if err := clk.Sleep(ctx, 5*time.Millisecond); err != nil {
-			return err
-		}
-	}
+		return m.Seq, c.Covered >= last, nil
+	})
 }
 
 // report writes everything that stands in Out.

@@ -169,6 +169,11 @@ func (o *Options) complete() error {
 	case len(o.Sites) == 0:
 		return fmt.Errorf("%w: no sites", ErrOption)
 	}
+	for _, s := range o.Sites {
+		if s.Store == nil {
+			return fmt.Errorf("%w: site %s has no store", ErrOption, s.Name)
+		}
+	}
 	if o.Clock == nil {
 		o.Clock = clock.System()
 	}

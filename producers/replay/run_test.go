@@ -356,7 +356,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	for name, change := range map[string]func(*Options){
 		"client": func(o *Options) { o.Client = nil }, "input": func(o *Options) { o.Open = nil },
 		"publisher": func(o *Options) { o.NewPublisher = nil }, "state": func(o *Options) { o.StateDir = "" },
-		"sites": func(o *Options) { o.Sites = nil }, "width": func(o *Options) { o.Width = time.Millisecond },
+		"sites": func(o *Options) { o.Sites = nil }, "store": func(o *Options) { o.Sites = []Site{{Name: "a"}} }, "width": func(o *Options) { o.Width = time.Millisecond },
 	} {
 		o := w.options(nil, nil)
 		change(&o)
