@@ -226,7 +226,7 @@ func TestEachLine(t *testing.T) {
 
 // Strings of a row outlive what they were read from.
 func TestStringsStayValid(t *testing.T) {
-	rows := manyRows(3 * batchRows)
+	rows := manyRows(batchRows + 100)
 	for _, name := range []string{"r.parquet", "r.csv"} {
 		path := filepath.Join(t.TempDir(), name)
 		write(t, path, rows)

@@ -13,7 +13,8 @@
 // without body compression and without delta dictionaries, and it can step
 // over columns of types that it does not read, so that a later version may add
 // some. Arrow's own reader trusts lengths and nesting, which a stranger's bytes
-// may not be trusted with.
+// may not be trusted with. Where that reader is needed, for recordings of any
+// making, [Check] and [CheckBody] see each message first.
 //
 // Failures: all errors of the Reader wrap [ErrCorrupt] or, where a column alone is
 // at fault, [ErrColumn].
