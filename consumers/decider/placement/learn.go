@@ -131,10 +131,8 @@ func (t *TMatch) learnTraffic(table *window.Table, ids []int32, l *learned) {
 	t.byKey(table.Key("owner").Codes, func(w, lo, hi int) {
 		p := &parts[w]
 		p.observed, p.unknown = make([]int64, len(s.observed)), make([]int64, len(number))
-		p.visits = make([]visit, 0, t.newRows(table, ids, lo, hi))
 		t.trafficRows(table, ids, number, p, lo, hi)
-		t.locate(p.visits, &p.set)
-		p.visits = nil
+		t.locate(p)
 	})
 	var siteless []visit
 	for i := range parts {
@@ -160,23 +158,17 @@ func (t *TMatch) learnTraffic(table *window.Table, ids []int32, l *learned) {
 	s.observed[0] = 0
 }
 
-// newRows counts the rows of owners without a known site.
-func (t *TMatch) newRows(table *window.Table, ids []int32, lo, hi int) (n int) {
-	for _, c := range table.Key("owner").Codes[lo:hi] {
-		if c >= 0 && t.state.site[ids[c]] == 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // trafficRows takes rows lo to hi. Traffic of an owner whose data is being
 // moved is counted where the move goes to: it is that site's from now on.
 func (t *TMatch) trafficRows(table *window.Table, ids []int32, number []uint16, p *trafficPart, lo, hi int) {
 	s := t.state
 	codes, sites := table.Key("owner").Codes, table.Key("site").Codes
 	requests, volume, written := table.Column("requests"), table.Column("bytes"), table.Column("bytes_written")
+	tidy := slices.IsSorted(codes[lo:hi])
 	for i := lo; i < hi; i++ {
+		if tidy && len(p.visits) > 0 && codes[i] != codes[i-1] {
+			t.locate(p) // the rows of that owner are through
+		}
 		if codes[i] < 0 || requests[i] < 0 || volume[i] < 0 || written[i] < 0 {
 			p.bad++
 			continue
@@ -209,10 +201,11 @@ func (t *TMatch) trafficRows(table *window.Table, ids []int32, number []uint16, 
 	}
 }
 
-// locate believes each owner at the site that served most of its requests, ties
+// locate believes each owner of p.visits at the site that served most of its requests, ties
 // by config order.
-func (t *TMatch) locate(visits []visit, set *sums) {
-	s := t.state
+func (t *TMatch) locate(p *trafficPart) {
+	s, visits := t.state, p.visits
+	p.visits = visits[:0]
 	slices.SortFunc(visits, func(a, b visit) int {
 		if c := cmp.Compare(a.owner, b.owner); c != 0 {
 			return c
@@ -233,7 +226,7 @@ func (t *TMatch) locate(visits []visit, set *sums) {
 		before := s.ownerHash(owner)
 		s.site[owner] = site
 		s.flags[owner] |= stale
-		set.swap(before, s.ownerHash(owner))
+		p.set.swap(before, s.ownerHash(owner))
 	}
 }
 
@@ -317,10 +310,21 @@ func (t *TMatch) learnSocial(table *window.Table, from, to []int32, l *learned) 
 func (t *TMatch) addSocial(delta *edges) {
 	s := t.state
 	sets := make([]sums, t.workers)
-	s.social.mergeInto(delta, s.names.rank, t.workers, func(w int, owner, user int32, before, after int64) {
-		h := s.pairHash(owner, user)
-		sets[w].swap(levelHash(h, before), levelHash(h, after))
-		s.flags[owner] |= stale
+	touched := make([]uint64, t.workers)
+	s.social.mergeInto(delta, merging{
+		rank: s.names.rank, workers: t.workers,
+		changed: func(w int, owner, user int32, before, after int64) {
+			h := s.pairHash(owner, user)
+			sets[w].swap(levelHash(h, before), levelHash(h, after))
+			s.flags[owner] |= stale
+		},
+		touch: func(w int, list []edge) {
+			var got uint64
+			for _, e := range list {
+				got ^= s.names.hash[e.user] ^ uint64(s.names.rank[e.user])
+			}
+			touched[w] = got
+		},
 	})
 	for _, p := range sets {
 		s.digest.set.join(p)

@@ -50,6 +50,31 @@ func inBlocks(workers, n int, f func(worker, lo, hi int)) {
 	wg.Wait()
 }
 
+// inEach runs f for each of n items, which workers take in turn; inEachBy tells
+// which worker.
+func inEach(workers, n int, f func(item int)) {
+	inEachBy(workers, n, func(_, item int) { f(item) })
+}
+
+func inEachBy(workers, n int, f func(worker, item int)) {
+	if workers <= 1 || n <= 1 {
+		for i := range n {
+			f(0, i)
+		}
+		return
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(w, i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
 // reserve makes room for n more items. It grows by a sixteenth at least, not by
 // the quarter of append: columns are long and many.
 func reserve[T any](s []T, n int) []T {

@@ -178,8 +178,9 @@ func TestSocialLevelsAddUp(t *testing.T) {
 			for w := range seen {
 				seen[w] = map[[2]int32][2]int64{}
 			}
-			e.mergeInto(collect(r, rank), rank, workers, func(w int, o, u int32, before, after int64) {
-				seen[w][[2]int32{o, u}] = [2]int64{before, after}
+			e.mergeInto(collect(r, rank), merging{
+				rank: rank, workers: workers, touch: func(int, []edge) {},
+				changed: func(w int, o, u int32, before, after int64) { seen[w][[2]int32{o, u}] = [2]int64{before, after} },
 			})
 			told := map[[2]int32][2]int64{}
 			for _, s := range seen {

@@ -62,80 +62,15 @@ func (e *edges) put(owner int32, i int64, user int32, v int64) {
 	e.big[pair(owner, user)] = v
 }
 
-// putMore is put of a number for big while pairs may be repeated: what stands in
-// big adds up, and order takes it out again.
-func (e *edges) putMore(owner int32, i int64, user int32, v int64) {
+// addBig adds to the number of a pair in big. While pairs may be repeated it
+// holds their sum, which order puts where it belongs.
+func (e *edges) addBig(owner, user int32, v int64) {
 	e.bigger.Lock()
-	v += e.big[pair(owner, user)]
-	e.bigger.Unlock()
-	e.put(owner, i, user, v)
-}
-
-// rows is a table of (user, owner, number) to be added to edges, in columns.
-// The ids of row i are of[owner[i]] and by[user[i]]; rows without either, of an
-// owner with itself, or with a number below 1 are none.
-type rows struct {
-	owner, user []int32
-	of, by      []int32
-	number      []int64
-	owners      int // ids are below
-	workers     int
-}
-
-// at returns row i, false if it is none.
-func (r *rows) at(i int) (owner, user int32, ok bool) {
-	o, u := r.owner[i], r.user[i]
-	if o < 0 || u < 0 || r.number[i] < 1 {
-		return 0, 0, false
+	defer e.bigger.Unlock()
+	if e.big == nil {
+		e.big = make(map[uint64]int64)
 	}
-	owner, user = r.of[o], r.by[u]
-	return owner, user, owner != user
-}
-
-// collect sorts rows by owner: each worker counts its part of the rows, then
-// puts them at places that follow from the counts, so that rows of one owner
-// keep the order of the table, which is that of users.
-func collect(r rows, rank []int32) *edges {
-	places := make([][]uint32, r.workers) // by worker and owner: first the count, then the next place
-	inParts(r.workers, len(r.number), func(w, lo, hi int) {
-		c := make([]uint32, r.owners)
-		for i := lo; i < hi; i++ {
-			if o, _, ok := r.at(i); ok {
-				c[o]++
-			}
-		}
-		places[w] = c
-	})
-	e := &edges{start: make([]int64, r.owners+1)}
-	var total uint32 // a table has fewer rows than 2³²
-	for o := range r.owners {
-		e.start[o] = int64(total)
-		for _, c := range places {
-			if c != nil {
-				c[o], total = total, total+c[o]
-			}
-		}
-	}
-	e.start[r.owners] = int64(total)
-	if total == 0 {
-		return e
-	}
-	e.list = make([]edge, total)
-	inParts(r.workers, len(r.number), func(w, lo, hi int) {
-		c := places[w]
-		for i := lo; i < hi; i++ {
-			if o, u, ok := r.at(i); ok {
-				if v := r.number[i]; v < escaped {
-					e.list[c[o]] = edge{u, uint32(v)}
-				} else {
-					e.putMore(o, int64(c[o]), u, v)
-				}
-				c[o]++
-			}
-		}
-	})
-	e.order(rank, r.workers)
-	return e
+	e.big[pair(owner, user)] += v
 }
 
 // order sorts the users of owners whose rows did not come in order, and adds up
@@ -192,30 +127,53 @@ func (e *edges) rawAt(owner int32, i int64) int64 {
 	return v
 }
 
-// mergeInto adds delta to e and tells changed of each pair in no fixed order:
-// from several workers at once, an owner's pairs from one of them.
-func (e *edges) mergeInto(delta *edges, rank []int32, workers int, changed func(worker int, owner, user int32, before, after int64)) {
+// merging is what mergeInto works with.
+type merging struct {
+	rank    []int32
+	workers int
+	// changed is told of each pair that delta has, in no fixed order: from several
+	// workers at once, an owner's pairs from one of them.
+	changed func(worker int, owner, user int32, before, after int64)
+	// touch reads what changed will read of users. It is called for many at a
+	// time, so that memory answers many in the time of one.
+	touch func(worker int, list []edge)
+}
+
+// ownersAhead is for how many owners at a time users are touched.
+const ownersAhead = 16
+
+// each runs f over owners in parts, with what they need touched ahead.
+func (m *merging) each(n int, lists []*edges, f func(worker int, owner int32)) {
+	inParts(m.workers, n, func(w, lo, hi int) {
+		for ; lo < hi; lo += ownersAhead {
+			end := min(lo+ownersAhead, hi)
+			for _, e := range lists {
+				m.touch(w, e.list[e.start[lo]:e.start[end]])
+			}
+			for o := int32(lo); o < int32(end); o++ {
+				f(w, o)
+			}
+		}
+	})
+}
+
+// mergeInto adds delta to e.
+func (e *edges) mergeInto(delta *edges, m merging) {
 	n := len(delta.start) - 1
 	if len(delta.list) == 0 {
 		return
 	}
 	if len(e.list) == 0 {
-		inParts(workers, n, func(w, lo, hi int) {
-			for o := int32(lo); o < int32(hi); o++ {
-				for i := delta.start[o]; i < delta.start[o+1]; i++ {
-					changed(w, o, delta.list[i].user, 0, delta.at(o, i))
-				}
+		m.each(n, []*edges{delta}, func(w int, o int32) {
+			for i := delta.start[o]; i < delta.start[o+1]; i++ {
+				m.changed(w, o, delta.list[i].user, 0, delta.at(o, i))
 			}
 		})
 		e.start, e.list, e.big = delta.start, delta.list, delta.big
 		return
 	}
-	start := make([]int64, n+1)
-	inParts(workers, n, func(_, lo, hi int) {
-		for o := lo; o < hi; o++ {
-			start[o] = e.union(delta, rank, o)
-		}
-	})
+	start, both := make([]int64, n+1), []*edges{e, delta}
+	m.each(n, both, func(_ int, o int32) { start[o] = e.union(delta, m.rank, o) })
 	var total int64
 	for o := range start {
 		start[o], total = total, total+start[o]
@@ -224,10 +182,8 @@ func (e *edges) mergeInto(delta *edges, rank []int32, workers int, changed func(
 	if total != int64(len(e.list)) {
 		out.list = make([]edge, total)
 	}
-	inParts(workers, n, func(w, lo, hi int) {
-		for o := int32(lo); o < int32(hi); o++ {
-			out.fill(e, delta, rank, o, func(user int32, before, after int64) { changed(w, o, user, before, after) })
-		}
+	m.each(n, both, func(w int, o int32) {
+		out.fill(e, delta, m.rank, o, func(user int32, before, after int64) { m.changed(w, o, user, before, after) })
 	})
 	e.start, e.list, e.big = out.start, out.list, out.big
 }
@@ -281,7 +237,7 @@ func (p *pairs) next() bool {
 }
 
 // union counts the users of an owner in e or delta.
-func (e *edges) union(delta *edges, rank []int32, o int) (n int64) {
+func (e *edges) union(delta *edges, rank []int32, o int32) (n int64) {
 	p := newPairs(e.list[e.start[o]:e.start[o+1]], delta.list[delta.start[o]:delta.start[o+1]], rank)
 	for p.next() {
 		n++

@@ -10,6 +10,7 @@ import (
 
 	"penstock/consumers/decider"
 	"penstock/schemas/control"
+	"penstock/schemas/event"
 	"penstock/schemas/sphere"
 	"penstock/schemas/window"
 )
@@ -150,31 +151,18 @@ func (t *TMatch) importLocations() {
 
 func (t *TMatch) importFriends() {
 	s, friends := t.state, t.config.Friends
-	column := func(of func(Friend) string) []int32 {
-		at := make(map[string]int, len(friends))
-		for _, f := range friends {
-			at[of(f)] = 0
-		}
-		values := sortedKeys(at)
-		ids := s.names.intern(values, t.workers)
-		for i, v := range values {
-			at[v] = i
-		}
-		out := make([]int32, len(friends))
-		for i, f := range friends {
-			out[i] = ids[at[of(f)]]
-		}
-		return out
+	var owners, users event.Dict
+	levels := make([]int64, len(friends))
+	for i, f := range friends {
+		owners.Append(f.Owner)
+		users.Append(f.User)
+		levels[i] = max(f.Level, 1)
 	}
-	owners, users := column(func(f Friend) string { return f.Owner }), column(func(f Friend) string { return f.User })
+	of, by := s.names.intern(owners.Values, t.workers), s.names.intern(users.Values, t.workers)
 	s.grow()
 	t.follow()
-	each, levels := make([]int32, len(friends)), make([]int64, len(friends))
-	for i, f := range friends {
-		each[i], levels[i] = int32(i), max(f.Level, 1)
-	}
 	delta := collect(rows{
-		owner: each, user: each, of: owners, by: users, number: levels, owners: s.names.len(), workers: t.workers,
+		owner: owners.Codes, user: users.Codes, of: of, by: by, number: levels, owners: s.names.len(), workers: t.workers,
 	}, s.names.rank)
 	t.addSocial(delta)
 }
