@@ -27,7 +27,7 @@ func Purge(ctx context.Context, o PurgeOptions) (n int, err error) {
 	if err := s.complete(); err != nil {
 		return 0, err
 	}
-	stores, err := configuredStores(o.Config)
+	stores, err := ConfiguredStores(o.Config)
 	if err != nil {
 		return 0, err
 	}

@@ -172,9 +172,9 @@ func (r *running) replay(ctx context.Context) (*report.Report, error) {
 
 func (r *running) openStores() (map[string]objectstore.Store, error) {
 	if r.Apply {
-		return configuredStores(r.Config)
+		return ConfiguredStores(r.Config)
 	}
-	return replayStores(r.Config, r.State)
+	return ReplayStores(r.Config, r.State)
 }
 
 // startParts starts the consumers, in stop order.

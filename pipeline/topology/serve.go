@@ -256,7 +256,7 @@ func (v *serving) startDecider(ctx context.Context) error {
 }
 
 func (v *serving) startExecutor(ctx context.Context) error {
-	stores, err := configuredStores(v.Config)
+	stores, err := ConfiguredStores(v.Config)
 	if err != nil {
 		return err
 	}

@@ -10,10 +10,10 @@ import (
 	"penstock/pipeline/config"
 )
 
-// replayStores makes a dir store a site under the state folder: a replay never
+// ReplayStores makes a dir store a site under the state folder: a replay never
 // touches the configured ones. Nothing is synced: a replay's data can be made
 // again from the recording.
-func replayStores(cfg *config.Config, state string) (map[string]objectstore.Store, error) {
+func ReplayStores(cfg *config.Config, state string) (map[string]objectstore.Store, error) {
 	out := map[string]objectstore.Store{}
 	for i, s := range cfg.Sites {
 		// The folder is named by place in the configuration too: any name of a
@@ -28,8 +28,8 @@ func replayStores(cfg *config.Config, state string) (map[string]objectstore.Stor
 	return out, nil
 }
 
-// configuredStores opens the stores that the configuration names.
-func configuredStores(cfg *config.Config) (map[string]objectstore.Store, error) {
+// ConfiguredStores opens the stores that the configuration names.
+func ConfiguredStores(cfg *config.Config) (map[string]objectstore.Store, error) {
 	out := map[string]objectstore.Store{}
 	for _, s := range cfg.Sites {
 		at, ok := strings.CutPrefix(s.Store, "dir:")

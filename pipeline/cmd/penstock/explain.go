@@ -68,7 +68,7 @@ func printExplained(w io.Writer, e *topology.Explained) error {
 	}
 	b.WriteString("\n")
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "site\tdistance km\tNDW\tsocial weight\tNSW\tE = α·NDW + β·NSW\tcapacity\texpected\tobserved\t\n")
+	fmt.Fprint(t, "site\tdistance km\tNDW\tsocial weight\tNSW\tE = α·NDW + β·NSW\tcapacity\texpected\tobserved\t \t\n")
 	for _, s := range e.Sites {
 		km := "?"
 		if s.DistanceKm != nil {
@@ -81,7 +81,7 @@ func printExplained(w io.Writer, e *topology.Explained) error {
 		case !s.Allowed:
 			mark = "not allowed"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%.4f\t%.0f\t%.4f\t%.4f\t%d\t%d\t%d\t%s\n",
+		fmt.Fprintf(t, "%s\t%s\t%.4f\t%.0f\t%.4f\t%.4f\t%d\t%d\t%d\t%s\t\n",
 			s.Site, km, s.NDW, s.SW, s.NSW, s.Weight, s.Capacity, s.Expected, s.Observed, mark)
 	}
 	_ = t.Flush() // Into memory.

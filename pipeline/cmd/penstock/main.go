@@ -39,6 +39,8 @@ type cli struct {
 	Rollback rollbackCmd `cmd:"" help:"Undo what was decided after a time, then freeze."`
 	Purge    purgeCmd    `cmd:"" help:"Delete copies that moved away now, not after delete_after."`
 
+	Locations locationsCmd `cmd:"" help:"Import, export or verify where owners' data is."`
+
 	Config  configCmd  `cmd:"" help:"Check a configuration, or print the defaults."`
 	Schema  schemaCmd  `cmd:"" help:"Print the JSON Schemas of what travels."`
 	Version versionCmd `cmd:"" help:"Print the version."`
