@@ -225,7 +225,7 @@ func TestDamagedColumnarFiles(t *testing.T) {
 
 func TestCloseInTheMiddle(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.parquet")
-	write(t, path, manyRows(2*batchRows + 100))
+	write(t, path, manyRows(2*batchRows+100))
 	for _, n := range []int{0, 1, batchRows, batchRows + 1, 2 * batchRows} {
 		r, err := Open([]string{path}, Options{})
 		if err != nil {
