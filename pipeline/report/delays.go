@@ -1,8 +1,6 @@
 package report
 
 import (
-	"math/bits"
-
 	"penstock/schemas/sphere"
 	"penstock/schemas/window"
 )
@@ -112,9 +110,4 @@ func share(a, b int64) float64 {
 		return 0
 	}
 	return float64(a) / float64(b)
-}
-
-// digits is the width of n in decimal, for tables.
-func digits(n int64) int {
-	return bits.Len64(uint64(max(n, 1)))*1233>>12 + 1
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"penstock/consumers/decider"
