@@ -184,7 +184,7 @@ func TestRollbackIsCarriedOutOnceAndFreezes(t *testing.T) {
 
 // Serving trims what two snapshots cover, and can still be restarted.
 func TestServeTrims(t *testing.T) {
-	const windows = 100
+	const windows = 84
 	w := newWorld(t, 2, bus.Serve)
 	serve := func(o *Options) { o.Purpose = bus.Serve }
 	r := w.start(serve)
