@@ -185,17 +185,18 @@ func (x *Executor) resume(ctx, work context.Context) error {
 	wait := retryFirst
 	for try := 1; ; try++ {
 		err := x.o.Target.Resume(ctx, answer)
-		if err == nil || ctx.Err() != nil {
+		if err == nil {
 			return nil
+		}
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // Stopped: what is open stays open.
 		}
 		if try == resumeTries {
 			return fmt.Errorf("resume: %w", err)
 		}
 		x.o.Metrics.Count(Retried, "resume", 1)
 		x.o.Logger.Warn().Err(err).Msg("what was begun before could not be finished, trying again")
-		if x.o.Clock.Sleep(ctx, wait) != nil {
-			return nil
-		}
+		_ = x.o.Clock.Sleep(ctx, wait) // if it is cut short, Resume says so
 		wait = min(2*wait, retryMost)
 	}
 }

@@ -41,9 +41,7 @@ func (x *Executor) worker(ctx, work context.Context) error {
 		if err != nil {
 			x.o.Metrics.Count(Retried, "pull", 1)
 			x.o.Logger.Debug().Err(err).Msg("no command could be pulled")
-			if x.o.Clock.Sleep(ctx, pullRetry) != nil {
-				return nil
-			}
+			_ = x.o.Clock.Sleep(ctx, pullRetry)
 			continue
 		}
 		if msg == nil {
@@ -75,7 +73,7 @@ func (x *Executor) handle(run, work context.Context, msg message) error {
 		// Given back now it would come to this process again, or to one that
 		// stops as well. AckWait brings it to whoever is there then.
 		x.o.Logger.Warn().Err(err).Msg("a command is left for another")
-		return nil
+		return nil //nolint:nilerr // It was logged, and comes again.
 	}
 	return x.giveBack(msg, err)
 }

@@ -30,7 +30,7 @@ func (m *Mover) carry(ctx context.Context, t *task) (control.Outcome, error) {
 		switch {
 		case err == nil:
 			m.o.Metrics.Count(executor.Bytes, t.To, res.copied)
-			return outcome(t, control.Done, res.reason, res.bytes, 0), nil
+			return outcome(t, control.Done, res.reason, res.bytes), nil
 		case ctx.Err() != nil:
 			return control.Outcome{}, ctx.Err()
 		case errors.As(err, &v):
@@ -71,7 +71,7 @@ func (m *Mover) giveUp(ctx context.Context, t *task, v *verdict) (control.Outcom
 		}
 	}
 	m.o.Logger.Info().Str("owner", t.Owner).Uint64("move", t.Version).Err(v).Msg("move not carried out")
-	return outcome(t, v.status, v.reason, 0, 0), nil
+	return outcome(t, v.status, v.reason, 0), nil
 }
 
 // attempt is one try at a move.

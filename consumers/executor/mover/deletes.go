@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"penstock/consumers/executor"
-	"penstock/infra/clock"
 	"penstock/infra/objectstore"
 )
 
@@ -36,7 +35,7 @@ func (m *Mover) Run(ctx context.Context) error {
 func (m *Mover) sleepUntil(ctx context.Context, next time.Time) error {
 	var due <-chan time.Time
 	if !next.IsZero() {
-		var t clock.Timer = m.o.Clock.NewTimer(next.Sub(m.o.Clock.Now()))
+		t := m.o.Clock.NewTimer(next.Sub(m.o.Clock.Now()))
 		defer t.Stop()
 		due = t.C()
 	}

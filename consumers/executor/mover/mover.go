@@ -164,7 +164,7 @@ func tasksOf(c *control.Command) []task {
 func (m *Mover) Decline(ctx context.Context, c *control.Command, status control.Status, answer executor.Answer) error {
 	return m.all(ctx, tasksOf(c), func(ctx context.Context, t *task) error {
 		if status == control.Advised {
-			return answer(ctx, outcome(t, status, "", 0, 0))
+			return answer(ctx, outcome(t, status, "", 0))
 		}
 		if m.journal.isOpen(t.key()) {
 			return m.do(ctx, t, answer)
@@ -175,12 +175,12 @@ func (m *Mover) Decline(ctx context.Context, c *control.Command, status control.
 		}
 		defer unlock()
 		if m.journal.isAnswered(t.key()) {
-			return answer(ctx, outcome(t, control.AlreadyApplied, "journal", 0, 0))
+			return answer(ctx, outcome(t, control.AlreadyApplied, "journal", 0))
 		}
 		if err := m.abandon(ctx, t); err != nil {
 			return err
 		}
-		return m.close(ctx, t, outcome(t, status, "", 0, 0), answer)
+		return m.close(ctx, t, outcome(t, status, "", 0), answer)
 	})
 }
 
@@ -223,7 +223,7 @@ func (m *Mover) do(ctx context.Context, t *task, answer executor.Answer) error {
 	}
 	defer unlock()
 	if m.journal.isAnswered(t.key()) {
-		return answer(ctx, outcome(t, control.AlreadyApplied, "journal", 0, 0))
+		return answer(ctx, outcome(t, control.AlreadyApplied, "journal", 0))
 	}
 	start := m.o.Clock.Now()
 	o, err := m.carry(ctx, t)
@@ -248,9 +248,9 @@ func (m *Mover) close(ctx context.Context, t *task, o control.Outcome, answer ex
 	return m.passed(stepClosed, t)
 }
 
-func outcome(t *task, s control.Status, reason string, bytes, took int64) control.Outcome {
+func outcome(t *task, s control.Status, reason string, bytes int64) control.Outcome {
 	return control.Outcome{
-		Scope: t.scope, Owner: t.Owner, Move: t.Version, Status: s, Reason: reason, Bytes: bytes, TookUS: took,
+		Scope: t.scope, Owner: t.Owner, Move: t.Version, Status: s, Reason: reason, Bytes: bytes,
 	}
 }
 

@@ -146,7 +146,7 @@ func TestWritersAndCrashes(t *testing.T) {
 		})
 		at := "a"
 		for v := uint64(1); v <= 6; v++ {
-			to := sites[(int(v))%len(sites)]
+			to := sites[int(v)%len(sites)]
 			mv := move("o", at, to, v)
 			var both sync.WaitGroup
 			for i := range 2 {

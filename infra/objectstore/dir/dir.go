@@ -61,7 +61,8 @@ func Open(root string, o Options) (*Store, error) {
 // Root is the folder.
 func (s *Store) Root() string { return s.root }
 
-// Capabilities: a barrier where the system has flock, durable when synced.
+// Capabilities are a barrier where the system has flock, and durability when
+// synced.
 func (s *Store) Capabilities() objectstore.Capabilities {
 	return objectstore.Capabilities{Barrier: barrier, Durable: s.sync}
 }

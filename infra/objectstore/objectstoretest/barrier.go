@@ -12,9 +12,9 @@ import (
 	"penstock/infra/objectstore"
 )
 
-func hold(t *testing.T, s objectstore.Store, owner, version string) objectstore.Held {
+func hold(t *testing.T, s objectstore.Store, version string) objectstore.Held {
 	t.Helper()
-	h, err := s.Hold(t.Context(), owner, version)
+	h, err := s.Hold(t.Context(), "o", version)
 	ok(t, err)
 	return h
 }
@@ -23,7 +23,7 @@ func testHold(t *testing.T, s objectstore.Store) {
 	_, err := s.Hold(t.Context(), "o", "")
 	is(t, err, objectstore.ErrNoOwner)
 	put(t, s, "o", "a", "1")
-	h := hold(t, s, "o", list(t, s, "o").Version)
+	h := hold(t, s, list(t, s, "o").Version)
 	// Reads, listings and other owners go on.
 	if get(t, s, "o", "a") != "1" || len(list(t, s, "o").Objects) != 1 {
 		t.Error("a held copy can't be read")
@@ -43,7 +43,7 @@ func testHoldChanged(t *testing.T, s objectstore.Store) {
 	_, err := s.Hold(t.Context(), "o", version)
 	is(t, err, objectstore.ErrChanged)
 	put(t, s, "o", "a", "3") // it isn't held
-	hold(t, s, "o", "").Release()
+	hold(t, s, "").Release()
 }
 
 func testHoldKeepsOff(t *testing.T, s objectstore.Store) {
@@ -71,7 +71,7 @@ func testHoldKeepsOff(t *testing.T, s objectstore.Store) {
 	if r, is := s.(objectstore.Records); is {
 		writes["append"] = func(ctx context.Context) error { return objectstore.Append(ctx, r, "o", "r", 1, nil) }
 	}
-	h := hold(t, s, "o", "")
+	h := hold(t, s, "")
 	version := list(t, s, "o").Version
 	for name, write := range writes {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Millisecond)
@@ -93,7 +93,7 @@ func testHoldKeepsOff(t *testing.T, s objectstore.Store) {
 func testHoldDelete(t *testing.T, s objectstore.Store) {
 	put(t, s, "o", "a", "1")
 	ok(t, s.Mark(t.Context(), "o", writable, retired))
-	h := hold(t, s, "o", "")
+	h := hold(t, s, "")
 	is(t, h.Delete(t.Context(), writable), objectstore.ErrMarked)
 	ok(t, h.Delete(t.Context(), retired))
 	h.Release()
@@ -138,7 +138,7 @@ func testNoWriteLost(t *testing.T, s objectstore.Store) {
 	for range 4 {
 		<-started
 	}
-	h := hold(t, s, "o", "")
+	h := hold(t, s, "")
 	held := list(t, s, "o")
 	ok(t, h.Mark(t.Context(), writable, retired))
 	h.Release()
