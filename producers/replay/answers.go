@@ -91,96 +91,78 @@ func (a *answers) close() {
 // await returns when the window that ends at end, and all that were decided
 // before it, are answered. ErrStalled after too long without a message.
 func (a *answers) await(ctx context.Context, end int64) error {
-	if a.ready(end) {
+	return a.until(ctx, func() bool { return a.ready(end) }, func() string { return a.lacks(end) })
+}
+
+// drain takes in all that both streams hold now, also what has not reached the
+// readers yet. ErrStalled.
+func (a *answers) drain(ctx context.Context, c *bus.Client) error {
+	kind := string(control.Placement)
+	var commands, outcomes uint64
+	for _, of := range []struct {
+		last            *uint64
+		stream, subject string
+	}{
+		{&commands, subject.CommandsStream, subject.Decisions(kind)},
+		{&commands, subject.CommandsStream, subject.CommandsOf(kind)},
+		{&outcomes, subject.OutcomesStream, subject.OutcomesOf(kind)},
+	} {
+		m, err := c.Last(ctx, of.stream, of.subject)
+		if errors.Is(err, bus.ErrNoMessage) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read the answers: %w", err)
+		}
+		*of.last = max(*of.last, m.Seq)
+	}
+	return a.until(ctx, func() bool { return a.commandsSeq >= commands && a.outcomesSeq >= outcomes }, func() string {
+		return fmt.Sprintf("%s holds answers up to %d and %s up to %d, read were %d and %d",
+			subject.CommandsStream, commands, subject.OutcomesStream, outcomes, a.commandsSeq, a.outcomesSeq)
+	})
+}
+
+// until takes in messages until done; lacks says what is missing.
+func (a *answers) until(ctx context.Context, done func() bool, lacks func() string) error {
+	if done() {
 		return nil
 	}
 	timer := a.clock.NewTimer(a.stall)
 	defer timer.Stop()
-	for !a.ready(end) {
-		select {
-		case m, ok := <-a.commands.C():
-			if !ok {
-				return ended(ctx, a.commands)
-			}
-			if err := a.command(&m); err != nil {
-				return err
-			}
-		case m, ok := <-a.outcomes.C():
-			if !ok {
-				return ended(ctx, a.outcomes)
-			}
-			if err := a.outcome(&m); err != nil {
-				return err
-			}
-		case <-timer.C():
-			return fmt.Errorf("%w for %v: %s", ErrStalled, a.stall, a.lacks(end))
-		case <-ctx.Done():
-			return ctx.Err()
+	for !done() {
+		if err := a.next(ctx, timer.C(), lacks); err != nil {
+			return err
 		}
 		timer.Reset(a.stall)
 	}
 	return nil
 }
 
-// poll takes in what is there.
-func (a *answers) poll(ctx context.Context) error {
-	for {
-		select {
-		case m, ok := <-a.commands.C():
-			if !ok {
-				return ended(ctx, a.commands)
-			}
-			if err := a.command(&m); err != nil {
-				return err
-			}
-		case m, ok := <-a.outcomes.C():
-			if !ok {
-				return ended(ctx, a.outcomes)
-			}
-			if err := a.outcome(&m); err != nil {
-				return err
-			}
-		default:
-			return nil
+// next takes in the next message of either stream.
+func (a *answers) next(ctx context.Context, stalled <-chan time.Time, lacks func() string) error {
+	select {
+	case m, ok := <-a.commands.C():
+		if !ok {
+			return ended(ctx, a.commands)
 		}
+		return a.command(&m)
+	case m, ok := <-a.outcomes.C():
+		if !ok {
+			return ended(ctx, a.outcomes)
+		}
+		return a.outcome(&m)
+	case <-stalled:
+		return fmt.Errorf("%w for %v: %s", ErrStalled, a.stall, lacks())
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
-// drain takes in all that both streams hold now, also what has not reached the
-// readers yet.
-func (a *answers) drain(ctx context.Context, c *bus.Client) error {
-	kind := string(control.Placement)
-	for _, in := range []struct {
-		reader   *bus.Reader
-		take     func(*bus.Msg) error
-		stream   string
-		subjects []string
-		seen     *uint64
-	}{
-		{a.commands, a.command, subject.CommandsStream, []string{subject.Decisions(kind), subject.CommandsOf(kind)}, &a.commandsSeq},
-		{a.outcomes, a.outcome, subject.OutcomesStream, []string{subject.OutcomesOf(kind)}, &a.outcomesSeq},
-	} {
-		for _, s := range in.subjects {
-			last, err := c.Last(ctx, in.stream, s)
-			if errors.Is(err, bus.ErrNoMessage) {
-				continue
-			}
-			if err != nil {
-				return fmt.Errorf("read the answers: %w", err)
-			}
-			for *in.seen < last.Seq {
-				select {
-				case m, ok := <-in.reader.C():
-					if !ok {
-						return ended(ctx, in.reader)
-					}
-					if err := in.take(&m); err != nil {
-						return err
-					}
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
+// poll takes in what is there.
+func (a *answers) poll(ctx context.Context) error {
+	for len(a.commands.C())+len(a.outcomes.C()) > 0 {
+		if err := a.next(ctx, nil, nil); err != nil {
+			return err
 		}
 	}
 	return nil

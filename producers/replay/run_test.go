@@ -207,37 +207,30 @@ func TestAdviceIsNotWaitedFor(t *testing.T) {
 func TestNoWait(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.decide)
-	o := w.options(recording(6, 40), nil)
-	o.NoWait = true
-	s := mustRun(t, o)
-	if s.Windows != 6 || s.Sent != s.Read {
-		t.Errorf("got %+v", s)
-	}
-	// The mover comes late: as many outcomes as moves.
+	o, seen := w.options(recording(6, 40), nil), &watch{}
+	o.NoWait, o.Observer = true, seen
+	// The mover comes late, when all is sent: as many outcomes as moves, and the
+	// stores are verified where the moves have left the data.
 	moves := 0
-	deadline := time.Now().Add(10 * time.Second)
-	records := func() (n int) {
-		moves = 0
-		for _, m := range w.all(subject.CommandsStream) {
-			if strings.HasPrefix(m.Subject, "decisions.") {
-				n++
-				continue
-			}
-			c, err := control.DecodeCommand(m.Data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			moves += len(c.Placement.Moves)
+	o.BeforeVerify = func(ctx context.Context) error {
+		for w.decisions() < 6 && ctx.Err() == nil {
 		}
-		return n
+		w.start(w.execute)
+		for _, m := range w.all(subject.CommandsStream) {
+			if c, err := control.DecodeCommand(m.Data); err == nil && c.Placement != nil {
+				moves += len(c.Placement.Moves)
+			}
+		}
+		for len(w.all(subject.OutcomesStream)) < moves && ctx.Err() == nil {
+		}
+		return ctx.Err()
 	}
-	for records() < 6 && time.Now().Before(deadline) {
+	s := mustRun(t, o)
+	if s.Windows != 6 || s.Decided != 6 || len(seen.windows) != 6 || s.Sent != s.Read {
+		t.Errorf("got %+v, expected six windows, all decided in the end", s)
 	}
-	w.start(w.execute)
-	for len(w.all(subject.OutcomesStream)) < moves && time.Now().Before(deadline) {
-	}
-	if got := len(w.all(subject.OutcomesStream)); got != moves || moves == 0 {
-		t.Errorf("%d outcomes of %d moves", got, moves)
+	if moves == 0 || s.Moves != int64(moves) || !s.Verify.OK() {
+		t.Errorf("%d moves, %d of them answered, stores %+v", moves, s.Moves, s.Verify)
 	}
 }
 

@@ -469,3 +469,13 @@ func (w *world) content() map[string]string {
 	}
 	return out
 }
+
+// decisions is the number of decided windows.
+func (w *world) decisions() (n int) {
+	for _, m := range w.all(subject.CommandsStream) {
+		if m.Subject == subject.Decisions("placement") {
+			n++
+		}
+	}
+	return n
+}
