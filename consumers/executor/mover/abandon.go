@@ -10,19 +10,19 @@ import (
 
 // abandon undoes what was begun of a move that will not be done: the incoming
 // copy is removed and the source opened again. If locations names the destination
-// it undoes nothing.
+// by this very move it undoes nothing and returns true: the move is done.
 //
 // It holds the source's barrier, as whoever flips does: so no other mover flips to
 // the copy that is being removed. A flip of which nobody knows whether it arrived
 // is kept from arriving by writing locations under a new revision first.
-func (m *Mover) abandon(ctx context.Context, t *task) error {
+func (m *Mover) abandon(ctx context.Context, t *task) (done bool, err error) {
 	x := newAttempt(m, t)
 	if x.src == nil || x.dst == nil {
-		return nil
+		return false, nil
 	}
 	fenced, incoming, err := x.begun(ctx)
 	if err != nil || !fenced && incoming == (objectstore.Mark{}) {
-		return err
+		return false, err
 	}
 	h, err := x.hold(ctx, "")
 	switch {
@@ -31,20 +31,27 @@ func (m *Mover) abandon(ctx context.Context, t *task) error {
 		// must be trusted with an owner.
 		h = unheld{x}
 	case err != nil:
-		return ofStore(err)
+		return false, ofStore(err)
 	}
 	defer h.Release()
 	if err := x.locate(ctx); err != nil {
 		var v *verdict
 		if errors.As(err, &v) {
-			return nil // an unreadable entry is left, and with it all that it may name
+			return false, nil // an unreadable entry is left, and with it all that it may name
 		}
-		return err
+		return false, err
 	}
 	if x.known && (x.at.Site != t.From || x.at.Version >= t.Version) {
-		return nil
+		r, _ := judge(x.at, x.known, t.Move)
+		return r == flipped, nil
 	}
-	if fenced, incoming, err = x.begun(ctx); err != nil {
+	return false, x.undo(ctx, h)
+}
+
+// undo removes the incoming copy and opens the source, which h holds.
+func (x *attempt) undo(ctx context.Context, h objectstore.Held) error {
+	fenced, incoming, err := x.begun(ctx)
+	if err != nil {
 		return err
 	}
 	if fenced {
@@ -53,7 +60,7 @@ func (m *Mover) abandon(ctx context.Context, t *task) error {
 		}
 	}
 	if incoming != (objectstore.Mark{}) {
-		if err := x.dst.Delete(ctx, t.Owner, incoming); err != nil && !errors.Is(err, objectstore.ErrMarked) {
+		if err := x.dst.Delete(ctx, x.t.Owner, incoming); err != nil && !errors.Is(err, objectstore.ErrMarked) {
 			return ofStore(err)
 		}
 	}

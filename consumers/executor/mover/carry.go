@@ -59,9 +59,13 @@ func (m *Mover) carry(ctx context.Context, t *task) (control.Outcome, error) {
 // giveUp undoes what was begun of a move and returns its outcome.
 func (m *Mover) giveUp(ctx context.Context, t *task, v *verdict) (control.Outcome, error) {
 	if m.journal.isOpen(t.key()) {
-		err := m.abandon(ctx, t)
+		done, err := m.abandon(ctx, t)
 		var se *storeError
 		switch {
+		case done:
+			// It has flipped, and the copy can't be opened: that must be done
+			// some time.
+			return control.Outcome{}, v
 		case errors.As(err, &se):
 			// What is left stays closed to writers. The owner's next move takes
 			// it over.

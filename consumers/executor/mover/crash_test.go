@@ -217,3 +217,35 @@ func TestCrashWithWriters(t *testing.T) {
 		w.check("o", "b", 1, want)
 	}
 }
+
+// TestExpiredAfterCrash: a move whose mover died and which expires before another
+// gets it is undone if it hadn't flipped, and done if it had.
+func TestExpiredAfterCrash(t *testing.T) {
+	w := newWorld(t)
+	data := objects(2)
+	for _, c := range crashes(len(data)) {
+		owner := fmt.Sprint(c)
+		w.put("a", owner, data)
+		die(t, w, c, move(owner, "a", "b", 1))
+		flipped := w.location(owner).Site == "b"
+		heir := w.mover(func(o *Options) { o.Name, o.Dir = "heir", filepath.Join(w.folder, owner) })
+		ok(t, heir.Decline(t.Context(), command(move(owner, "a", "b", 1)), control.Expired, w.answer))
+		ok(t, heir.Close())
+		o := w.outcomes[ownerVersion{owner, 1}]
+		if flipped {
+			w.check(owner, "b", 1, data)
+			w.wantDone(owner)
+			continue
+		}
+		if o.Status != control.Expired {
+			t.Errorf("%v: outcome %+v", c, o)
+		}
+		if mark := w.mark("b", owner); mark.State != objectstore.Absent {
+			t.Errorf("%v: b is left as %v", c, mark)
+		}
+		w.put("a", owner, map[string]string{"open": "again"})
+		if got := w.get("a", owner); len(got) != len(data)+1 {
+			t.Errorf("%v: a holds %v", c, got)
+		}
+	}
+}

@@ -297,3 +297,29 @@ func (d *deaf) Set(ctx context.Context, owner string, l control.Location, revisi
 	<-ctx.Done()
 	return 0, fmt.Errorf("%w: %w", errLost, ctx.Err())
 }
+
+// TestFlippedAndNotOpened: a store that fails after the flip does not make the
+// move fail: it stays open until the copy is live.
+func TestFlippedAndNotOpened(t *testing.T) {
+	w := newWorld(t)
+	s := &faulty{Store: w.stores["b"]}
+	hook := func(now step, _ *task) error {
+		if now == stepFlipped {
+			s.fail(failing("mark", 100))
+		}
+		return nil
+	}
+	m := w.mover(func(o *Options) { o.Stores["b"], o.after, o.Attempts = s, hook, 2 })
+	data := objects(2)
+	w.put("a", "o", data)
+	if err := m.Apply(t.Context(), command(move("o", "a", "b", 1)), w.answer); !errors.Is(err, errBroken) {
+		t.Errorf("applied with %v", err)
+	}
+	if m.Open() != 1 || len(w.outcomes) != 0 {
+		t.Errorf("%d open, outcomes %v", m.Open(), w.outcomes)
+	}
+	s.fail(nil)
+	ok(t, m.Resume(t.Context(), w.answer))
+	w.check("o", "b", 1, data)
+	w.wantDone("o")
+}

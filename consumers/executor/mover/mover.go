@@ -160,7 +160,8 @@ func tasksOf(c *control.Command) []task {
 }
 
 // Decline answers moves that are not to be carried out. One that expired while it
-// was under way here is carried out; what another mover left of it is removed.
+// was under way here is carried out; what another mover left of it is removed, or
+// is answered done if that one had flipped.
 func (m *Mover) Decline(ctx context.Context, c *control.Command, status control.Status, answer executor.Answer) error {
 	return m.all(ctx, tasksOf(c), func(ctx context.Context, t *task) error {
 		if status == control.Advised {
@@ -177,8 +178,12 @@ func (m *Mover) Decline(ctx context.Context, c *control.Command, status control.
 		if m.journal.isAnswered(t.key()) {
 			return answer(ctx, outcome(t, control.AlreadyApplied, "journal", 0))
 		}
-		if err := m.abandon(ctx, t); err != nil {
+		done, err := m.abandon(ctx, t)
+		if err != nil {
 			return err
+		}
+		if done {
+			return m.finish(ctx, t, answer)
 		}
 		return m.close(ctx, t, outcome(t, status, "", 0), answer)
 	})
@@ -225,6 +230,11 @@ func (m *Mover) do(ctx context.Context, t *task, answer executor.Answer) error {
 	if m.journal.isAnswered(t.key()) {
 		return answer(ctx, outcome(t, control.AlreadyApplied, "journal", 0))
 	}
+	return m.finish(ctx, t, answer)
+}
+
+// finish carries one move to its end and answers it. Its owner is locked.
+func (m *Mover) finish(ctx context.Context, t *task, answer executor.Answer) error {
 	start := m.o.Clock.Now()
 	o, err := m.carry(ctx, t)
 	if err != nil {
