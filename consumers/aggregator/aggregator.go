@@ -14,7 +14,8 @@ import (
 
 // Aggregator adds up one group of rollups on the partitions that it claims.
 type Aggregator struct {
-	opts Options
+	opts     Options
+	standing []standing // by place in Options.Partitions
 }
 
 // New checks the options; it does not touch the bus.
@@ -22,7 +23,7 @@ func New(o Options) (*Aggregator, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	return &Aggregator{opts: o}, nil
+	return &Aggregator{opts: o, standing: make([]standing, len(o.Partitions))}, nil
 }
 
 // Run claims partitions and adds up their events until the context ends (nil) or
@@ -36,9 +37,9 @@ func (a *Aggregator) Run(ctx context.Context) error {
 		advice = m
 		g.Go(func() error { return m.Run(ctx) })
 	}
-	for _, p := range a.opts.Partitions {
+	for i, p := range a.opts.Partitions {
 		g.Go(func() error {
-			w := &worker{opts: &a.opts, partition: p, advice: advice}
+			w := &worker{opts: &a.opts, partition: p, advice: advice, standing: &a.standing[i]}
 			w.log = a.opts.Logger.With().Str("group", a.opts.Group).Int("partition", p).Logger()
 			if err := w.run(ctx); err != nil {
 				return fmt.Errorf("aggregator of %s on partition %d: %w", a.opts.Group, p, err)
@@ -53,6 +54,7 @@ func (a *Aggregator) Run(ctx context.Context) error {
 func (w *worker) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if !w.advice.Mine(w.opts.Group, w.partition) {
+			w.standBy()
 			pause(ctx, w.opts.Clock, adviceEvery)
 			continue
 		}
@@ -62,6 +64,7 @@ func (w *worker) run(ctx context.Context) error {
 			w.log.Info().Msg("released the partition")
 		case errors.Is(err, errFenced):
 			w.count(Fenced, 1)
+			w.does("waits after a fence")
 			w.log.Warn().Dur("wait", w.opts.FenceWait).Msg("fenced: another claimed the partition")
 			pause(ctx, w.opts.Clock, w.opts.FenceWait)
 		case ctx.Err() == nil:

@@ -127,6 +127,7 @@ func (w *worker) deliver(ctx context.Context, msgs []bus.Msg, flush string, expe
 		seq, err := w.opts.Publish(ctx, msgs, expect)
 		switch {
 		case err == nil:
+			w.suffers("")
 			return seq, nil
 		case errors.Is(err, bus.ErrConflict):
 			m, err := w.lastCommit(ctx)
@@ -135,6 +136,7 @@ func (w *worker) deliver(ctx context.Context, msgs []bus.Msg, flush string, expe
 			}
 			if got := m.Header[window.HeaderFlush]; len(got) == 1 && got[0] == flush {
 				w.count(Recognised, 1)
+				w.suffers("")
 				return m.Seq, nil
 			}
 			return 0, errFenced

@@ -85,6 +85,13 @@ func (m *Members) Mine(group string, partition int) bool {
 	return true
 }
 
+// Known reports whether the bucket has been read, so that Mine is an answer.
+func (m *Members) Known() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ready
+}
+
 func score(key, group string, partition int) uint64 {
 	return xxhash.Sum64String(fmt.Sprintf("%s/%s/%d", key, group, partition))
 }

@@ -31,6 +31,7 @@ type worker struct {
 	partition int
 	advice    Advice
 	log       zerolog.Logger
+	standing  *standing
 
 	// Of the session at hand.
 	book    *ledger.Ledger
@@ -61,6 +62,7 @@ type worker struct {
 func (w *worker) session(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	w.does("claims the partition")
 	if err := w.claim(ctx); err != nil {
 		return err
 	}
@@ -134,6 +136,7 @@ func (w *worker) again(ctx context.Context, err error, what string, wait time.Du
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	w.log.Warn().Err(err).Dur("wait", wait).Msg(what)
+	w.suffers(what)
 	return w.opts.Clock.Sleep(ctx, wait)
 }
 
@@ -174,6 +177,8 @@ func (w *worker) trimmed(gone *bus.ErrTrimmed) {
 func (w *worker) loop(ctx context.Context) error {
 	tick := w.opts.Clock.NewTicker(min(tickEvery, w.opts.FlushEvery))
 	defer tick.Stop()
+	w.does(working)
+	w.suffers("")
 	for {
 		if w.flight == nil && w.due() {
 			w.flight = make(chan landed, 1)
@@ -236,6 +241,11 @@ func (w *worker) tick() {
 	w.ticked = true
 	w.leaving = w.leaving || !w.advice.Mine(w.opts.Group, w.partition)
 	w.tell()
+	if w.reader.Interrupted() {
+		w.does("makes its reader anew")
+	} else {
+		w.does(working)
+	}
 	w.opts.Metrics.Progress(w.opts.Group, w.partition, Progress{
 		Pending: w.wait, Stored: w.stored, Newest: w.newest, Watermark: w.book.Watermark(),
 	})

@@ -75,6 +75,19 @@ type Diff struct {
 	Want  string
 }
 
+// Missing reports whether the stream or bucket is not there at all, so that Init
+// would make it.
+func (d Diff) Missing() bool {
+	return (d.Field == fieldStream || d.Field == fieldBucket) && d.Have == fieldNone
+}
+
+// The fields of a Diff about what is missing.
+const (
+	fieldStream = "stream"
+	fieldBucket = "bucket"
+	fieldNone   = "none"
+)
+
 // DiffError is returned by Check and Init when something on the bus differs
 // from what this version would make. Nothing was changed.
 type DiffError struct{ Diffs []Diff }

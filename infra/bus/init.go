@@ -43,7 +43,7 @@ func (b *Bus) Check(ctx context.Context) error {
 			return err
 		}
 		if have == nil {
-			diffs = append(diffs, Diff{Of: "stream " + want.Name, Field: "stream", Have: "none", Want: "one"})
+			diffs = append(diffs, Diff{Of: "stream " + want.Name, Field: fieldStream, Have: fieldNone, Want: "one"})
 			continue
 		}
 		diffs = append(diffs, b.compareStream(*have, want)...)
@@ -82,7 +82,7 @@ func (b *Bus) config(ctx context.Context, name string) (*jetstream.StreamConfig,
 
 func compareBucket(have *jetstream.StreamConfig, of string, want jetstream.KeyValueConfig) []Diff {
 	if have == nil {
-		return []Diff{{Of: of, Field: "bucket", Have: "none", Want: "one"}}
+		return []Diff{{Of: of, Field: fieldBucket, Have: fieldNone, Want: "one"}}
 	}
 	d := differ{of: of}
 	d.compare("storage", have.Storage, want.Storage)

@@ -47,6 +47,8 @@ type Reader struct {
 	passed  atomic.Uint64 // everything of ours up to here has been delivered
 	held    atomic.Pointer[nats.Subscription]
 	counter readerCounter
+
+	interrupted atomic.Bool
 }
 
 // ReaderStats counts what a reader has been through.
@@ -99,6 +101,10 @@ func (c *Client) Read(ctx context.Context, stream string, subjects []string, fro
 // C delivers the messages. It is closed when the reader ends.
 func (r *Reader) C() <-chan Msg { return r.out }
 
+// Interrupted reports whether the reader has no consumer at the moment, because
+// the last one is of no use any more and the next could not be made yet.
+func (r *Reader) Interrupted() bool { return r.interrupted.Load() }
+
 // Err says why C was closed: nil after Close or the end of the context. It
 // must not be called before.
 func (r *Reader) Err() error { return r.err }
@@ -140,6 +146,7 @@ func (r *Reader) run(ctx context.Context, s *session) {
 		if ctx.Err() != nil {
 			return
 		}
+		r.interrupted.Store(true)
 		r.count(why)
 		r.c.bus.opts.Logger.Warn().Str("stream", r.stream).Str("reason", why).
 			Uint64("from", r.next).Msg("reader makes its consumer anew")
@@ -150,6 +157,7 @@ func (r *Reader) run(ctx context.Context, s *session) {
 			}
 			return
 		}
+		r.interrupted.Store(false)
 	}
 }
 
@@ -200,6 +208,7 @@ func (r *Reader) open(ctx context.Context) (*session, error) {
 	}
 	s := &session{r: r, last: state.LastSeq}
 	if err := s.open(ctx); err != nil {
+		s.close()
 		return nil, err
 	}
 	return s, nil

@@ -20,7 +20,9 @@ type aggregatorOptions struct {
 	Metrics     aggregator.Metrics
 	Owner       string
 	// Alone says that no other process aggregates on this bus.
-	Alone  bool
+	Alone bool
+	// Each, if set, is told of each one before it starts.
+	Each   func(group string, a *aggregator.Aggregator)
 	Logger zerolog.Logger
 	Hook   func(point string)
 }
@@ -70,6 +72,9 @@ func startAggregators(ctx context.Context, parts *Parts, b *bus.Bus, o aggregato
 		a, err := aggregator.New(ao)
 		if err != nil {
 			return err
+		}
+		if o.Each != nil {
+			o.Each(g, a)
 		}
 		parts.Start("aggregator of "+g, a.Run)
 	}

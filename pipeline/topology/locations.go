@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
 
 	"penstock/consumers/decider"
 	"penstock/consumers/executor/locations"
 	"penstock/infra/bus"
+	"penstock/infra/clock"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
 )
@@ -59,27 +62,65 @@ func (v *serving) watchPurge(ctx context.Context, m *moverPart) error {
 	if err != nil {
 		return err
 	}
-	v.parts.Start("purge watch", func(ctx context.Context) error {
-		w, err := kv.Watch(ctx, control.PurgeKey(control.Placement), jetstream.UpdatesOnly())
-		if err != nil {
-			return fmt.Errorf("watch %s: %w", control.PurgeKey(control.Placement), err)
+	w := &purgeWatch{kv: kv, key: control.PurgeKey(control.Placement), log: v.Logger, purge: m.Purge}
+	// What was asked for before this start was for those who ran then.
+	e, err := kv.Get(ctx, w.key)
+	switch {
+	case err == nil:
+		w.seen = e.Revision()
+	case !errors.Is(err, jetstream.ErrKeyNotFound):
+		return fmt.Errorf("purge: %w", err)
+	}
+	v.parts.Start("purge watch", w.run)
+	return nil
+}
+
+// purgeWatch waits for the operator's word and purges once for each.
+type purgeWatch struct {
+	kv    jetstream.KeyValue
+	key   string
+	seen  uint64 // revision of the last word that was heeded
+	log   zerolog.Logger
+	purge func(ctx context.Context) (int, error)
+}
+
+// run watches until the context ends. A watch that ends by itself is taken up
+// again: a bus that was away must not leave the operator without a hand.
+func (w *purgeWatch) run(ctx context.Context) error {
+	for {
+		if err := w.follow(ctx); err != nil && ctx.Err() == nil {
+			w.log.Warn().Err(err).Msg("cannot wait for purges, trying again")
 		}
-		defer func() { _ = w.Stop() }() // The connection ends next.
-		for {
-			select {
-			case e, ok := <-w.Updates():
-				if !ok || ctx.Err() != nil {
-					return nil
-				}
-				if e == nil {
-					continue
-				}
-				n, err := m.Purge(ctx)
-				v.Logger.Info().Int("deleted", n).AnErr("error", err).Msg("purged copies that had moved away")
-			case <-ctx.Done():
+		if clock.System().Sleep(ctx, time.Second) != nil {
+			return nil
+		}
+	}
+}
+
+func (w *purgeWatch) follow(ctx context.Context) error {
+	in, err := w.kv.Watch(ctx, w.key)
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", w.key, err)
+	}
+	defer func() { _ = in.Stop() }() // It only drops the subscription.
+	for {
+		select {
+		case e, ok := <-in.Updates():
+			if !ok {
 				return nil
 			}
+			if e == nil || e.Revision() <= w.seen || e.Operation() != jetstream.KeyValuePut {
+				continue // the end of what was there, or heeded already
+			}
+			n, err := w.purge(ctx)
+			if err != nil && ctx.Err() == nil {
+				// The word stands: it is heeded when the watch is taken up again.
+				return fmt.Errorf("%d copies purged, then: %w", n, err)
+			}
+			w.seen = e.Revision()
+			w.log.Info().Int("deleted", n).Msg("purged copies that had moved away")
+		case <-ctx.Done():
+			return nil
 		}
-	})
-	return nil
+	}
 }

@@ -8,12 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rs/zerolog"
 
-	"penstock/consumers/decider"
-	"penstock/consumers/decider/placement"
+	"penstock/consumers/aggregator"
 	"penstock/infra/bus"
 	"penstock/infra/clock"
 	"penstock/infra/telemetry"
@@ -57,10 +55,13 @@ type serving struct {
 	parts   *Parts
 	metrics *telemetry.Metrics
 	ready   *telemetry.Readiness
+	watched []watched
 	server  *telemetry.Server
 }
 
-// Run starts the parts and serves until the context ends (nil) or one fails.
+// Run starts the parts and serves until the context ends (nil) or one fails: then
+// all stop, and the failure is returned. A stop takes at most stopWithin for the
+// decider's snapshot and as long again for the moves in flight.
 func (s *Serve) Run(ctx context.Context) (err error) {
 	if err := s.complete(); err != nil {
 		return err
@@ -86,6 +87,7 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 		}); err != nil {
 			return err
 		}
+		defer v.server.Close()
 	}
 	if err := v.start(ctx); err != nil {
 		return errors.Join(err, v.parts.Stop())
@@ -104,6 +106,9 @@ func (s *Serve) complete() error {
 	}
 	if s.Config.Privacy.UserKey == "" {
 		return fmt.Errorf("privacy.user_key is not set: users must be named by a key that is yours: %w", ErrOptions)
+	}
+	if s.NATS != "" && s.Listen != "" {
+		return fmt.Errorf("a bus at %s cannot be opened at %s: only an embedded one can: %w", s.NATS, s.Listen, ErrOptions)
 	}
 	if s.Name == "" {
 		host, err := os.Hostname()
@@ -152,24 +157,34 @@ func (v *serving) streams(ctx context.Context) error {
 	if v.bus.Embedded() {
 		return v.bus.Init(ctx)
 	}
-	if err := v.bus.Check(ctx); err != nil {
-		return fmt.Errorf("%w (penstock init --nats %s makes the streams)", err, v.NATS)
+	err := v.bus.Check(ctx)
+	var diff *bus.DiffError
+	if !errors.As(err, &diff) {
+		return err
 	}
-	return nil
+	if slices.ContainsFunc(diff.Diffs, bus.Diff.Missing) {
+		prefix := ""
+		if v.Prefix != "" {
+			prefix = " --prefix " + v.Prefix
+		}
+		return fmt.Errorf("%w\nthis makes what is missing: penstock init --nats %s%s --partitions %d", err, v.NATS, prefix, v.Config.Bus.Partitions)
+	}
+	return fmt.Errorf("%w\nnothing was changed: change the streams or bus.partitions, or keep apart with --prefix", err)
 }
 
 // start starts the roles, in stop order, and the telemetry server last: it
 // answers until everything else has stopped.
 func (v *serving) start(ctx context.Context) error {
 	if slices.Contains(v.Roles, Aggregator) {
-		part := v.ready.Part("aggregator")
 		if err := startAggregators(ctx, v.parts, v.bus, aggregatorOptions{
 			Flush: v.Config.Bus.Flush.Std(), IdleTimeout: v.Config.Bus.IdleTimeout.Std(), Purpose: bus.Serve,
 			Metrics: aggregatorMeter{v.metrics}, Logger: v.Logger, Hook: v.Hook,
+			Each: func(group string, a *aggregator.Aggregator) {
+				v.watch("aggregator of "+group, a.Waiting)
+			},
 		}); err != nil {
 			return err
 		}
-		part.Ready()
 	}
 	if slices.Contains(v.Roles, Decider) {
 		if err := v.startDecider(ctx); err != nil {
@@ -181,7 +196,10 @@ func (v *serving) start(ctx context.Context) error {
 			return err
 		}
 	}
-	v.busHealth()
+	if err := v.watchBus(ctx); err != nil {
+		return err
+	}
+	v.parts.Start("readiness", v.look)
 	addr := ""
 	if v.server != nil {
 		v.parts.Start("telemetry", v.server.Run)
@@ -190,68 +208,6 @@ func (v *serving) start(ctx context.Context) error {
 	if v.Started != nil {
 		v.Started(v.bus.URL(), addr)
 	}
-	return nil
-}
-
-// busHealth makes readiness follow the connection to the bus.
-func (v *serving) busHealth() {
-	part := v.ready.Part("bus")
-	v.parts.Start("bus watch", func(ctx context.Context) error {
-		client, err := v.bus.Client(ctx, "watch")
-		if err != nil {
-			return err
-		}
-		t := clock.System().NewTicker(time.Second)
-		defer t.Stop()
-		for {
-			if client.NC.IsConnected() {
-				part.Ready()
-			} else {
-				part.NotReady("no connection to the bus; what is in force goes on")
-			}
-			select {
-			case <-t.C():
-			case <-ctx.Done():
-				return nil
-			}
-		}
-	})
-}
-
-func (v *serving) startDecider(ctx context.Context) error {
-	client, err := v.bus.Client(ctx, "decider")
-	if err != nil {
-		return err
-	}
-	imported, err := importedLocations(ctx, client)
-	if err != nil {
-		return err
-	}
-	policy, err := placement.New(placementConfig(v.Config, nil, imported))
-	if err != nil {
-		return err
-	}
-	part := v.ready.Part("decider of placement")
-	part.NotReady("recovering")
-	d, err := decider.New(decider.Options{
-		Client: client, Config: policy.Config(), Factory: placementFactory, Mode: control.Advise, Purpose: bus.Serve,
-		TTL: v.Config.Placement.TTL.Std(), Metrics: deciderMeter{v.metrics}, Logger: v.Logger,
-	})
-	if err != nil {
-		return err
-	}
-	v.parts.Start("decider", func(ctx context.Context) error {
-		defer part.NotReady("stopped")
-		return d.Run(ctx)
-	})
-	v.parts.Start("decider watch", func(ctx context.Context) error {
-		select {
-		case <-d.Ready():
-			part.Ready()
-		case <-ctx.Done():
-		}
-		return nil
-	})
 	return nil
 }
 
@@ -267,30 +223,14 @@ func (v *serving) startExecutor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	part := v.ready.Part("executor of placement")
-	v.parts.Start("executor watch", func(ctx context.Context) error {
-		return watchExecutor(ctx, m, part, v.metrics)
+	v.watch("executor of placement", func() string {
+		v.metrics.MovesOpen.Set(float64(m.Open()), "mover")
+		if m.loop.Ready() {
+			return ""
+		}
+		return "commands are pending and none is delivered, or a move of before is being finished"
 	})
 	return v.watchPurge(ctx, m)
-}
-
-// watchExecutor makes readiness and the gauge of open moves follow the loop.
-func watchExecutor(ctx context.Context, m *moverPart, part *telemetry.Part, metrics *telemetry.Metrics) error {
-	t := clock.System().NewTicker(time.Second)
-	defer t.Stop()
-	for {
-		if m.loop.Ready() {
-			part.Ready()
-		} else {
-			part.NotReady("commands are pending and none is delivered, or a move of before is being finished")
-		}
-		metrics.MovesOpen.Set(float64(m.Open()), "mover")
-		select {
-		case <-t.C():
-		case <-ctx.Done():
-			return nil
-		}
-	}
 }
 
 // wait serves until the context ends or a part fails, then stops the parts.
@@ -299,7 +239,12 @@ func (v *serving) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		v.Logger.Info().Msg("stopping")
 	case <-v.parts.Failed().Done():
+		v.Logger.Error().Err(context.Cause(v.parts.Failed())).Msg("a part cannot go on: stopping")
 	}
 	cause := context.Cause(v.parts.Failed())
-	return errors.Join(cause, v.parts.Stop())
+	// What failed is among what Stop returns, beside what failed on the way down.
+	if err := v.parts.Stop(); err != nil {
+		return err
+	}
+	return cause
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"penstock/pipeline/config"
+	"penstock/pipeline/topology"
 )
 
 // cli is the whole command line; each verb has a file of its own.
@@ -61,6 +62,8 @@ type console struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal stops what runs, a second one ends the process at once.
+	context.AfterFunc(ctx, stop)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -103,7 +106,7 @@ func runHooked(ctx context.Context, args []string, stdout, stderr io.Writer, hoo
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errUsage), errors.Is(err, config.ErrFaults):
+	case errors.Is(err, errUsage), errors.Is(err, config.ErrFaults), errors.Is(err, topology.ErrOptions):
 		fmt.Fprintf(stderr, "penstock: %v\n", err)
 		return 2
 	default:
