@@ -13,24 +13,33 @@ type rows struct {
 }
 
 // at returns the owner's code and the user's id of row i, false if it is none.
+// An owner with itself is found out later, where that costs less.
 func (r *rows) at(i int) (code, user int32, ok bool) {
 	o, u := r.owner[i], r.user[i]
 	if o < 0 || u < 0 || r.number[i] < 1 {
 		return 0, 0, false
 	}
-	user = r.by[u]
-	return o, user, r.of[o] != user
+	return o, r.by[u], true
 }
 
 // bucketOwners is how many owners' rows go into one bucket: as many as leave
 // what is counted and placed for them in the cache of a processor.
-const bucketOwners = 1 << 15
+const bucketOwners = 1 << codeBits
 
-// row is a row on its way to its owner.
+// row is a row on its way to its owner: codeBits of the owner's code within its
+// bucket, and above them the number, or bigRow if it stands in edges.big.
 type row struct {
-	code, user int32
-	level      uint32 // escaped: the number is looked up in the table
+	user   int32
+	packed uint32
 }
+
+const (
+	codeBits = 15
+	bigRow   = 1<<(32-codeBits) - 1
+)
+
+func (x row) code() int     { return int(x.packed % bucketOwners) }
+func (x row) level() uint32 { return x.packed / bucketOwners }
 
 // collect sorts rows by owner, rows of one owner in the order of the table,
 // which is that of users. It does so in two steps, first into buckets of owners
@@ -41,8 +50,11 @@ func collect(r rows, rank []int32) *edges {
 	e := &edges{start: make([]int64, r.owners+1)}
 	sorted, begin := r.spread(e, buckets)
 	inEach(r.workers, buckets, func(b int) { // how many rows each owner has
+		of := r.of[b*bucketOwners : min((b+1)*bucketOwners, len(r.of))]
 		for _, x := range sorted[begin[b]:begin[b+1]] {
-			e.start[r.of[x.code]]++
+			if id := of[x.code()]; id != x.user {
+				e.start[id]++
+			}
 		}
 	})
 	var total int64
@@ -96,13 +108,13 @@ func (r *rows) spread(e *edges, buckets int) (sorted []row, begin []int) {
 			if !ok {
 				continue
 			}
-			level := uint32(escaped)
-			if v := r.number[i]; v < escaped {
+			level := uint32(bigRow)
+			if v := r.number[i]; v < bigRow {
 				level = uint32(v)
 			} else {
 				e.addBig(r.of[o], u, v)
 			}
-			sorted[c[o/bucketOwners]] = row{o, u, level}
+			sorted[c[o/bucketOwners]] = row{u, level*bucketOwners + uint32(o%bucketOwners)}
 			c[o/bucketOwners]++
 		}
 	})
@@ -112,12 +124,19 @@ func (r *rows) spread(e *edges, buckets int) (sorted []row, begin []int) {
 // settle writes the rows of one bucket, whose codes begin at from, to the places
 // of their owners. next is memory for the next place of each.
 func (r *rows) settle(e *edges, bucket []row, from int, next []int64) {
-	for i, id := range r.of[from:min(from+bucketOwners, len(r.of))] {
+	of := r.of[from:min(from+bucketOwners, len(r.of))]
+	for i, id := range of {
 		next[i] = e.start[id]
 	}
 	for _, x := range bucket {
-		p := &next[int(x.code)-from]
-		e.list[*p] = edge{x.user, x.level}
-		*p++
+		i, level := x.code(), x.level()
+		if of[i] == x.user {
+			continue
+		}
+		if level == bigRow {
+			level = escaped
+		}
+		e.list[next[i]] = edge{x.user, level}
+		next[i]++
 	}
 }

@@ -74,7 +74,7 @@
 //
 // # Scale
 //
-// State is in columns by id, without pointers: about 230 bytes an owner with five
+// State is in columns by id, without pointers: about 200 bytes an owner with five
 // friends. Distances are kept in two bytes each with a bound on their error, and
 // computed exactly where that does not tell sites apart (see lmatch.go). L-matches
 // are computed again only for owners for which something has changed.

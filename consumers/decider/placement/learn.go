@@ -318,10 +318,15 @@ func (t *TMatch) addSocial(delta *edges) {
 			sets[w].swap(levelHash(h, before), levelHash(h, after))
 			s.flags[owner] |= stale
 		},
-		touch: func(w int, list []edge) {
+		touch: func(w int, list []edge, changed, ranks bool) {
 			var got uint64
 			for _, e := range list {
-				got ^= s.names.hash[e.user] ^ uint64(s.names.rank[e.user])
+				if changed {
+					got ^= s.names.hash[e.user]
+				}
+				if ranks {
+					got ^= uint64(s.names.rank[e.user])
+				}
 			}
 			touched[w] = got
 		},

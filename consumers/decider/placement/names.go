@@ -106,6 +106,9 @@ func sortOrder(values []string) []int32 {
 // values among millions of names cost a few logarithms, and as many values as
 // names cost one step each.
 func (n *names) search(at func(int) string, ids []int32, lo, hi int) (l lookup) {
+	if len(n.sorted) == 0 { // all of them will be missing
+		l.missing, l.before = make([]int32, 0, hi-lo), make([]int32, 0, hi-lo)
+	}
 	pos := 0
 	for i := lo; i < hi; i++ {
 		v := at(i)

@@ -168,7 +168,7 @@ func TestSocialLevelsAddUp(t *testing.T) {
 			added := map[[2]int32]int64{}
 			for range rapid.IntRange(0, 30).Draw(t, "rows") {
 				o, u := rapid.Int32Range(-1, ids-1).Draw(t, "owner"), rapid.Int32Range(-1, ids-1).Draw(t, "user")
-				n := rapid.SampledFrom([]int64{-1, 0, 1, 2, 5, escaped - 1, escaped, escaped + 1, 1 << 40}).Draw(t, "n")
+				n := rapid.SampledFrom([]int64{-1, 0, 1, 2, 5, bigRow - 1, bigRow, bigRow + 1, escaped - 1, escaped, escaped + 1, 1 << 40}).Draw(t, "n")
 				r.owner, r.user, r.number = append(r.owner, o), append(r.user, u), append(r.number, n)
 				if o >= 0 && u >= 0 && n > 0 && r.of[o] != r.by[u] {
 					added[[2]int32{r.of[o], r.by[u]}] += n
@@ -179,7 +179,7 @@ func TestSocialLevelsAddUp(t *testing.T) {
 				seen[w] = map[[2]int32][2]int64{}
 			}
 			e.mergeInto(collect(r, rank), merging{
-				rank: rank, workers: workers, touch: func(int, []edge) {},
+				rank: rank, workers: workers, touch: func(int, []edge, bool, bool) {},
 				changed: func(w int, o, u int32, before, after int64) { seen[w][[2]int32{o, u}] = [2]int64{before, after} },
 			})
 			told := map[[2]int32][2]int64{}

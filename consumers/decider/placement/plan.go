@@ -117,7 +117,7 @@ func (p *plan) base() {
 	inBlocks(t.workers, s.names.len(), func(w, lo, hi int) {
 		part := &parts[w]
 		for id := int32(lo); id < int32(hi); id++ {
-			if p.kind != continuousOverhead && int(id)%touchAhead == 0 && s.flags[id]&stale != 0 {
+			if int(id)%touchAhead == 0 && s.flags[id]&stale != 0 && (p.kind != continuousOverhead || s.flags[id]&matched == 0) {
 				t.touch(int(id), min(int(id)+touchAhead, hi), part.matcher)
 			}
 			if s.flags[id]&isOwner == 0 {

@@ -134,21 +134,21 @@ type merging struct {
 	// changed is told of each pair that delta has, in no fixed order: from several
 	// workers at once, an owner's pairs from one of them.
 	changed func(worker int, owner, user int32, before, after int64)
-	// touch reads what changed will read of users. It is called for many at a
-	// time, so that memory answers many in the time of one.
-	touch func(worker int, list []edge)
+	// touch reads what changed and ranks will read of users. It is called for many
+	// at a time, so that memory answers many in the time of one.
+	touch func(worker int, list []edge, changed, ranks bool)
 }
 
 // ownersAhead is for how many owners at a time users are touched.
 const ownersAhead = 16
 
 // each runs f over owners in parts, with what they need touched ahead.
-func (m *merging) each(n int, lists []*edges, f func(worker int, owner int32)) {
+func (m *merging) each(n int, changed, ranks bool, lists []*edges, f func(worker int, owner int32)) {
 	inParts(m.workers, n, func(w, lo, hi int) {
 		for ; lo < hi; lo += ownersAhead {
 			end := min(lo+ownersAhead, hi)
 			for _, e := range lists {
-				m.touch(w, e.list[e.start[lo]:e.start[end]])
+				m.touch(w, e.list[e.start[lo]:e.start[end]], changed, ranks)
 			}
 			for o := int32(lo); o < int32(end); o++ {
 				f(w, o)
@@ -164,7 +164,7 @@ func (e *edges) mergeInto(delta *edges, m merging) {
 		return
 	}
 	if len(e.list) == 0 {
-		m.each(n, []*edges{delta}, func(w int, o int32) {
+		m.each(n, true, false, []*edges{delta}, func(w int, o int32) {
 			for i := delta.start[o]; i < delta.start[o+1]; i++ {
 				m.changed(w, o, delta.list[i].user, 0, delta.at(o, i))
 			}
@@ -173,7 +173,7 @@ func (e *edges) mergeInto(delta *edges, m merging) {
 		return
 	}
 	start, both := make([]int64, n+1), []*edges{e, delta}
-	m.each(n, both, func(_ int, o int32) { start[o] = e.union(delta, m.rank, o) })
+	m.each(n, false, true, both, func(_ int, o int32) { start[o] = e.union(delta, m.rank, o) })
 	var total int64
 	for o := range start {
 		start[o], total = total, total+start[o]
@@ -182,7 +182,7 @@ func (e *edges) mergeInto(delta *edges, m merging) {
 	if total != int64(len(e.list)) {
 		out.list = make([]edge, total)
 	}
-	m.each(n, both, func(w int, o int32) {
+	m.each(n, true, true, both, func(w int, o int32) {
 		out.fill(e, delta, m.rank, o, func(user int32, before, after int64) { m.changed(w, o, user, before, after) })
 	})
 	e.start, e.list, e.big = out.start, out.list, out.big
