@@ -17,9 +17,10 @@
 // for. An embedded bus opens no port unless Options.Listen names one.
 //
 // Failures. A connection that is lost is made again for ever; what was under
-// way then ends in an error that says nothing about whether it happened
-// ("unknown"), and the caller sends it again. [ErrConflict] alone says that a
-// write was refused because another came first. A [Reader] lives through lost
-// connections and restarts of the server, and ends with an error only where it
-// cannot go on without a gap ([ErrTrimmed], [ErrBeyond]).
+// way then ends at once in an error that says nothing about whether it happened
+// ([ErrLost], "unknown"), and the caller sends it again. Nothing is held back to
+// be sent later: without a connection each call fails at once. [ErrConflict]
+// alone says that a write was refused because another came first. A [Reader]
+// lives through lost connections and restarts of the server, and ends with an
+// error only where it cannot go on without a gap ([ErrTrimmed], [ErrBeyond]).
 package bus
