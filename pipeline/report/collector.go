@@ -77,6 +77,8 @@ type Hour struct {
 	Reasons     map[string]int64
 
 	decided bool // has a row of which the decider hears
+	located int64
+	delay   [strategies]int64 // µs, summed over located rows
 }
 
 // NewCollector returns a collector for sites in config order and windows of
@@ -127,12 +129,12 @@ func (c *Collector) Row(r *event.Request) {
 			c.writtenAt[near] += r.Bytes
 		}
 	}
-	c.delays(r.Op == event.Read, place, [strategies]int16{served, near, alone})
+	c.delays(h, r.Op == event.Read, place, [strategies]int16{served, near, alone})
 }
 
 // delays adds the row's latency delay under each strategy. A row counts only
 // where all three are known, so that the means are over the same rows.
-func (c *Collector) delays(read bool, place int32, at [strategies]int16) {
+func (c *Collector) delays(h *Hour, read bool, place int32, at [strategies]int16) {
 	if place < 0 {
 		c.unlocated++
 		if read {
@@ -144,8 +146,10 @@ func (c *Collector) delays(read bool, place int32, at [strategies]int16) {
 		c.unserved++
 		return
 	}
+	h.located++
 	for s, site := range at {
 		us := c.geo.delay(place, site)
+		h.delay[s] += us
 		c.all[s].add(us)
 		if read {
 			c.reads[s].add(us)

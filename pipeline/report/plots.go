@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"image/color"
+	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -42,7 +43,7 @@ func (r *Report) plots() ([]picture, error) {
 	add := func(title, y string, draw func(p *plot.Plot) error) error {
 		p := plot.New()
 		p.Title.Text, p.Y.Label.Text = title, y
-		p.X.Tick.Marker = plot.TimeTicks{Format: r.tickFormat(), Ticker: nil}
+		p.X.Tick.Marker = plot.TickerFunc(timeTicks)
 		p.Legend.Top = true
 		p.Y.Min = 0
 		p.Add(plotter.NewGrid())
@@ -61,17 +62,66 @@ func (r *Report) plots() ([]picture, error) {
 	}); err != nil {
 		return nil, err
 	}
-	err := add("bytes moved", "MB a window", func(p *plot.Plot) error {
+	if err := add("bytes moved", "MB a window", func(p *plot.Plot) error {
 		return r.drawLine(p, "", 1, func(w WindowReport) float64 { return float64(w.Bytes) / 1e6 })
+	}); err != nil {
+		return nil, err
+	}
+	if err := add("latency delay", "ms, mean of a window", r.drawLatency); err != nil {
+		return nil, err
+	}
+	if r.Moves.EgressUSD == 0 {
+		return out, nil
+	}
+	sum := 0.0
+	err := add("egress of moves", "US dollars so far", func(p *plot.Plot) error {
+		return r.drawLine(p, "", 4, func(w WindowReport) float64 { sum += w.Egress; return sum })
 	})
 	return out, err
 }
 
-func (r *Report) tickFormat() string {
-	if last := len(r.Windows) - 1; r.Windows[last].End.Sub(r.Windows[0].Start).Hours() > 72 {
-		return "2006-01-02"
+// timeTicks marks round times: whole hours, days or weeks, at most ten.
+func timeTicks(least, most float64) []plot.Tick {
+	const hour = 3600
+	step, format := int64(hour), "15:04"
+	for _, s := range []int64{hour, 3 * hour, 6 * hour, 12 * hour, 24 * hour, 7 * 24 * hour, 28 * 24 * hour, 84 * 24 * hour, 364 * 24 * hour} {
+		step = s
+		if (most-least)/float64(s) <= 8 {
+			break
+		}
 	}
-	return "02 15:04"
+	if step >= 24*hour {
+		format = "2006-01-02"
+	}
+	var out []plot.Tick
+	for t := int64(least) / step * step; float64(t) <= most; t += step {
+		if float64(t) < least {
+			continue
+		}
+		at := time.Unix(t, 0).UTC()
+		label := at.Format(format)
+		if format == "15:04" && (at.Hour() == 0 || len(out) == 0) {
+			label = at.Format("Jan 2 15:04")
+		}
+		out = append(out, plot.Tick{Value: float64(t), Label: label})
+	}
+	return out
+}
+
+func (r *Report) drawLatency(p *plot.Plot) error {
+	for i, name := range strategyNames {
+		last := 0.0
+		err := r.drawLine(p, name, i, func(w WindowReport) float64 {
+			if v, ok := w.Latency[name]; ok {
+				last = v
+			}
+			return last
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *Report) drawTraffic(p *plot.Plot) error {
@@ -96,10 +146,12 @@ func (r *Report) drawTraffic(p *plot.Plot) error {
 }
 
 func (r *Report) drawLine(p *plot.Plot, name string, colour int, value func(WindowReport) float64) error {
-	points := make(plotter.XYs, 0, len(r.Windows))
+	points := make(plotter.XYs, 0, len(r.Windows)+1)
 	for _, w := range r.Windows {
 		points = append(points, plotter.XY{X: float64(w.Start.Unix()), Y: value(w)})
 	}
+	last := points[len(points)-1]
+	points = append(points, plotter.XY{X: float64(r.Windows[len(r.Windows)-1].End.Unix()), Y: last.Y})
 	line, err := plotter.NewLine(points)
 	if err != nil {
 		return err

@@ -42,8 +42,12 @@ type WindowReport struct {
 	Moves   int              `json:"moves"`
 	Done    int              `json:"done"`
 	Bytes   int64            `json:"bytes_moved"`
+	Egress  float64          `json:"egress_usd"`
 	Traffic map[string]int64 `json:"traffic"` // bytes by site, as served
-	Reasons map[string]int64 `json:"reasons,omitempty"`
+	// Latency is the mean latency delay in ms of each strategy, absent without a
+	// located request.
+	Latency map[string]float64 `json:"latency_delay_ms,omitempty"`
+	Reasons map[string]int64   `json:"reasons,omitempty"`
 }
 
 // Moves sums up what was moved.
@@ -100,6 +104,9 @@ type Schedule struct {
 	P99LagMS float64 `json:"p99_lag_ms"`
 }
 
+// strategyNames are the names of the strategies in a report.
+var strategyNames = [strategies]string{"this replay", "nearest", "distance-only"}
+
 // Fill adds what the collector has seen to a report.
 func (c *Collector) Fill(r *Report) {
 	r.Version = Version
@@ -110,7 +117,13 @@ func (c *Collector) Fill(r *Report) {
 		h := &c.hours[i]
 		w := WindowReport{
 			Start: h.Start, End: h.End, Case: h.Case, Mode: string(h.Mode), Moves: h.Moves,
-			Done: h.Done, Bytes: h.Bytes, Traffic: map[string]int64{}, Reasons: h.Reasons,
+			Done: h.Done, Bytes: h.Bytes, Egress: h.Egress, Traffic: map[string]int64{}, Reasons: h.Reasons,
+		}
+		if h.located > 0 {
+			w.Latency = map[string]float64{}
+			for st, name := range strategyNames {
+				w.Latency[name] = ms(float64(h.delay[st]) / float64(h.located))
+			}
 		}
 		for s, site := range c.sites {
 			w.Traffic[site.Name] = h.Traffic[asServed][s]
