@@ -218,6 +218,7 @@ func intOf(r *event.Request, c column) int64 {
 }
 
 func (b *batch) fillDegrees(dst []float32, c column, a arrow.Array) error {
+	nan := float32(math.NaN())
 	switch a := a.(type) {
 	case *array.Float32:
 		copy(dst, a.Float32Values())
@@ -232,16 +233,17 @@ func (b *batch) fillDegrees(dst []float32, c column, a arrow.Array) error {
 		}
 		for i := range dst {
 			s := get(i)
-			if v, ok := parseDegrees([]byte(s)); ok {
-				dst[i] = v
-			} else if !isMissing([]byte(s)) {
-				b.wrong(i, c, s)
+			v, ok := parseDegrees([]byte(s))
+			if dst[i] = v; !ok {
+				dst[i] = nan
+				if !isMissing([]byte(s)) {
+					b.wrong(i, c, s)
+				}
 			}
 		}
 		return nil
 	}
 	if a.NullN() > 0 {
-		nan := float32(math.NaN())
 		for i := range dst {
 			if a.IsNull(i) {
 				dst[i] = nan

@@ -20,8 +20,9 @@ type batch struct {
 	lon    []float32
 	traces [][16]byte
 	texts  [numColumns - firstText]textColumn
-	faults []cellFault // by row, of one row by column
-	had    [numColumns]bool
+	faults []cellFault      // by row, of one row by column
+	had    [numColumns]bool // the record has the column
+	stale  [numColumns]bool // the column holds something from before
 }
 
 // textColumn holds a code a row, −1 for absent, and the values.
@@ -48,41 +49,59 @@ func absentInt(c column) int64 {
 	return 0
 }
 
-// reset makes the batch one of so many rows without faults. Columns that were
-// filled last time are emptied.
+// reset makes the batch one of so many rows, to be filled column by column and
+// then settled.
 func (b *batch) reset(rows int, first int64) {
 	grown := rows > cap(b.lat)
 	b.rows, b.first, b.faults = rows, first, b.faults[:0]
+	for c := range b.had {
+		b.stale[c] = b.stale[c] || b.had[c] || grown
+	}
+	b.had = [numColumns]bool{}
 	for c := range b.ints {
-		if column(c) == colLat || column(c) == colLon {
-			continue
-		}
-		b.ints[c] = resize(b.ints[c], rows)
-		if grown || b.had[c] {
-			fill(b.ints[c][:cap(b.ints[c])], absentInt(column(c)))
+		if column(c) != colLat && column(c) != colLon {
+			b.ints[c] = resize(b.ints[c], rows)
 		}
 	}
-	nan := float32(math.NaN())
 	b.lat, b.lon, b.traces = resize(b.lat, rows), resize(b.lon, rows), resize(b.traces, rows)
-	if grown || b.had[colLat] {
-		fill(b.lat[:cap(b.lat)], nan)
-	}
-	if grown || b.had[colLon] {
-		fill(b.lon[:cap(b.lon)], nan)
-	}
-	if grown || b.had[colTrace] {
-		clear(b.traces[:cap(b.traces)])
-	}
 	for i := range b.texts {
 		t := &b.texts[i]
 		t.codes = resize(t.codes, rows)
-		if grown || b.had[int(firstText)+i] {
-			fill(t.codes[:cap(t.codes)], event.NullCode)
-		}
 		clear(t.values)
 		t.values = t.values[:0]
 	}
-	b.had = [numColumns]bool{}
+}
+
+// settle empties the columns that this record lacks and puts the faults in the
+// order in which rows are read.
+func (b *batch) settle() {
+	for c := range numColumns {
+		if b.stale[c] && !b.had[c] {
+			b.empty(c)
+			b.stale[c] = false
+		}
+	}
+	slices.SortStableFunc(b.faults, func(x, y cellFault) int {
+		return cmp.Or(cmp.Compare(x.row, y.row), cmp.Compare(x.column, y.column))
+	})
+}
+
+// empty makes a column absent in all rows there is memory for.
+func (b *batch) empty(c column) {
+	nan := float32(math.NaN())
+	switch {
+	case c >= firstText:
+		codes := b.texts[c-firstText].codes
+		fill(codes[:cap(codes)], event.NullCode)
+	case c == colTrace:
+		clear(b.traces[:cap(b.traces)])
+	case c == colLat:
+		fill(b.lat[:cap(b.lat)], nan)
+	case c == colLon:
+		fill(b.lon[:cap(b.lon)], nan)
+	default:
+		fill(b.ints[c][:cap(b.ints[c])], absentInt(c))
+	}
 }
 
 func resize[T any](s []T, n int) []T {
@@ -98,13 +117,6 @@ func fill[T any](s []T, v T) {
 // wrong notes a value that cannot be used.
 func (b *batch) wrong(row int, c column, got string) {
 	b.faults = append(b.faults, cellFault{row, c, clip(got, maxGot)})
-}
-
-// settle puts the faults in the order in which rows are read.
-func (b *batch) settle() {
-	slices.SortStableFunc(b.faults, func(x, y cellFault) int {
-		return cmp.Or(cmp.Compare(x.row, y.row), cmp.Compare(x.column, y.column))
-	})
 }
 
 // text returns row i of a text column.
