@@ -124,7 +124,7 @@ func TestTheRoughMatchIsTheExactOne(t *testing.T) {
 				}
 				in := benchWindow(1000, 1, r)
 				for i := range in.Tables["interactions"].Ints[0] { // also levels that don't fit into lanes
-					in.Tables["interactions"].Ints[0][i] <<= max(0, r.IntN(60)-20)
+					in.Tables["interactions"].Ints[0][i] <<= max(0, r.IntN(24)-8)
 				}
 				p.learn(in.Tables)
 				m, w := p.newMatcher(), newWeights(len(c.Sites))
