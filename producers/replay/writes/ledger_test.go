@@ -274,12 +274,30 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 
 func TestTheMarkerIsReadOrRefused(t *testing.T) {
 	b := setup(t, "ann")
-	if err := os.WriteFile(markerPath(b.state), []byte("{"), 0o644); err != nil {
+	for _, bad := range []string{"{", `{"version":2,"window_end":1}`, `{}`} {
+		if err := os.WriteFile(markerPath(b.state), []byte(bad), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(Options{Dir: b.state, Locator: b.at, Sites: b.sites}); !errors.Is(err, ErrMarker) {
+			t.Errorf("%s: got %v, expected ErrMarker", bad, err)
+		}
+	}
+	if err := writeMarker(b.state, 17); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(Options{Dir: b.state, Locator: b.at, Sites: b.sites}); !errors.Is(err, ErrMarker) {
-		t.Errorf("got %v, expected ErrMarker", err)
+	if end, err := readMarker(b.state); end != 17 || err != nil {
+		t.Errorf("17 came back as %d, %v", end, err)
 	}
+}
+
+func FuzzMarker(f *testing.F) {
+	f.Add([]byte(`{"version":1,"window_end":1473843600000000}`))
+	f.Add([]byte(`{"version":1,"window_end":1e300}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if _, err := decodeMarker(data); err != nil && !errors.Is(err, ErrMarker) {
+			t.Fatalf("%v does not wrap ErrMarker", err)
+		}
+	})
 }
 
 func TestContentFollowsFromOwnerAndNumber(t *testing.T) {

@@ -30,9 +30,20 @@ func readMarker(dir string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrMarker, err)
 	}
+	end, err := decodeMarker(data)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", markerPath(dir), err)
+	}
+	return end, nil
+}
+
+func decodeMarker(data []byte) (int64, error) {
 	var m marker
-	if err := json.Unmarshal(data, &m); err != nil || m.Version != 1 {
-		return 0, fmt.Errorf("%w: %s: version %d: %w", ErrMarker, markerPath(dir), m.Version, errors.Join(err))
+	if err := json.Unmarshal(data, &m); err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrMarker, err)
+	}
+	if m.Version != 1 {
+		return 0, fmt.Errorf("%w: version %d, expected 1", ErrMarker, m.Version)
 	}
 	return m.Window, nil
 }
