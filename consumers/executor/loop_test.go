@@ -164,6 +164,7 @@ const moverConsumer = "placement-mover"
 // TestWaitingCommands: a mover that was off for 100 windows answers every move
 // once when it comes (Must show 7), on a bus with a prefix.
 func TestWaitingCommands(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(o *bus.Options) { o.Prefix = "P" })
 	const windows, owners = 100, 3
 	for w := range windows {
@@ -193,6 +194,7 @@ func TestWaitingCommands(t *testing.T) {
 // TestFiveTimesTwoExecutors: a command sent five times to two executors has one
 // effect and one outcome a move, the rest is counted (PROBLEMS P21).
 func TestFiveTimesTwoExecutors(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const owners = 40
 	var moves []control.Move
@@ -229,6 +231,7 @@ func TestFiveTimesTwoExecutors(t *testing.T) {
 // TestPoison: what can't be decoded is parked once, with reason and sequence, and
 // its neighbours are carried out (PROBLEMS P24).
 func TestPoison(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.put("a", "o", "x")
 	wrong := command(1, control.Move{Owner: "o", From: "a", To: "b", Version: 1})
@@ -269,6 +272,7 @@ func TestPoison(t *testing.T) {
 // TestModesAndTTL: what is only advised or has expired moves nothing, and is
 // answered; an advised version may come again in earnest.
 func TestModesAndTTL(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.put("a", "o", "x")
 	c := command(1, control.Move{Owner: "o", From: "a", To: "b", Version: 1})
@@ -313,6 +317,7 @@ func (s *slow) Apply(ctx context.Context, c *control.Command, answer executor.An
 // comes after a restart has never been delivered before (PROBLEMS P25). And a
 // command that takes far longer than AckWait is not given to another (P20).
 func TestStop(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for i := range 6 {
 		owner := fmt.Sprintf("o%d", i)
@@ -352,6 +357,7 @@ func TestStop(t *testing.T) {
 // TestGrace: what does not end within the grace is cut off, said so, and done by
 // the next.
 func TestGrace(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.put("a", "o", "x")
 	r.send(command(1, control.Move{Owner: "o", From: "a", To: "b", Version: 1}))
@@ -374,6 +380,7 @@ func TestGrace(t *testing.T) {
 
 // TestBusAway: a bus that is away for a while in the middle uses no delivery up.
 func TestBusAway(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.put("a", "o", "x")
 	r.put("a", "p", "x")
@@ -415,6 +422,7 @@ func (h *halfway) Apply(ctx context.Context, c *control.Command, answer executor
 // TestAnsweredElsewhere: a move that another executor has answered failed, before
 // it died, is not done after all; the rest of its command is.
 func TestAnsweredElsewhere(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(o *bus.Options) { o.Prefix = "P" })
 	r.put("a", "o", "x")
 	r.put("a", "p", "x")
@@ -445,6 +453,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 // TestConsumerLost: a consumer that somebody deleted, or that has to be made
 // again, leaves no gap.
 func TestConsumerLost(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	stop := r.run(executor.Options{Target: r.mover("m", t.TempDir()), Stall: 200 * time.Millisecond})
 	for i := range 3 {

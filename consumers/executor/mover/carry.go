@@ -207,6 +207,9 @@ func (x *attempt) destination(ctx context.Context) error {
 		if err := x.mark(ctx, x.dst, m, x.mine); err != nil {
 			return err
 		}
+		if m.State == objectstore.Absent {
+			x.there = map[string]objectstore.Object{} // no need to look
+		}
 	case m.State == objectstore.Unmarked:
 		l, err := x.dst.List(ctx, x.t.Owner)
 		if err != nil {

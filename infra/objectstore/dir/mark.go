@@ -61,7 +61,7 @@ func (f *folder) change(from, to objectstore.Mark) error {
 	if f.mark != from {
 		return &objectstore.MarkedError{Owner: f.owner, Have: f.mark, Want: from}
 	}
-	if to.State == objectstore.Incoming {
+	if to.State == objectstore.Incoming && !f.made {
 		// Nobody else writes to an incoming copy: what is half-written is old.
 		if err := f.sweep(); err != nil {
 			return err
