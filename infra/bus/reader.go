@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 const (
@@ -49,6 +50,7 @@ type Reader struct {
 	counter readerCounter
 
 	interrupted atomic.Bool
+	shown       struct{ messages, bytes prometheus.Counter }
 }
 
 // ReaderStats counts what a reader has been through.
@@ -78,6 +80,8 @@ func (c *Client) Read(ctx context.Context, stream string, subjects []string, fro
 	for _, s := range subjects {
 		r.subjects = append(r.subjects, c.bus.subject(s))
 	}
+	r.shown.messages = c.bus.metrics.messages.WithLabelValues(stream)
+	r.shown.bytes = c.bus.metrics.bytes.WithLabelValues(stream)
 	s, err := r.open(ctx)
 	if err != nil {
 		return nil, err
@@ -140,7 +144,9 @@ func (r *Reader) run(ctx context.Context, s *session) {
 		r.c.mu.Unlock()
 		r.cancel()
 	}()
+	var wait time.Duration // grows while consumers give nothing
 	for {
+		from := r.next
 		why := s.run(ctx)
 		s.close()
 		if ctx.Err() != nil {
@@ -150,6 +156,13 @@ func (r *Reader) run(ctx context.Context, s *session) {
 		r.count(why)
 		r.c.bus.opts.Logger.Warn().Str("stream", r.stream).Str("reason", why).
 			Uint64("from", r.next).Msg("reader makes its consumer anew")
+		if r.next > from {
+			wait = 0
+		} else if r.c.bus.opts.Clock.Sleep(ctx, wait) != nil {
+			return
+		} else {
+			wait = min(2*wait+retryLeast, retryMost)
+		}
 		var err error
 		if s, err = r.reopen(ctx); err != nil {
 			if ctx.Err() == nil {
@@ -241,5 +254,7 @@ func (r *Reader) deliver(ctx context.Context, m Msg) bool {
 	r.next = m.Seq + 1
 	r.counter.messages.Add(1)
 	r.counter.bytes.Add(uint64(len(m.Data)))
+	r.shown.messages.Inc()
+	r.shown.bytes.Add(float64(len(m.Data)))
 	return true
 }

@@ -181,8 +181,6 @@ func (s *session) take(ctx context.Context, m *nats.Msg) (delivered bool, why st
 	if !s.r.deliver(ctx, msg) {
 		return false, ""
 	}
-	c.bus.metrics.messages.WithLabelValues(s.r.bare).Inc()
-	c.bus.metrics.bytes.WithLabelValues(s.r.bare).Add(float64(len(m.Data)))
 	if meta.NumPending == 0 {
 		s.r.pass(s.last)
 	}
