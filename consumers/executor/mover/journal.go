@@ -2,6 +2,10 @@ package mover
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -253,3 +257,26 @@ func (j *journal) forget(before time.Time) {
 }
 
 func (j *journal) close() error { return j.file.close() }
+
+// Retirements reads which copies the mover with its journal in dir is going to
+// delete, for locations verify. It takes no lock and changes nothing: the mover
+// may be running, and what it writes meanwhile may be missed. A folder without a
+// journal has none. ErrCorrupt.
+func Retirements(dir string) (retired func(owner, site string) bool, err error) {
+	j := &journal{open: map[ownerVersion]task{}, done: map[ownerVersion]time.Time{}, retired: map[copyAt]retirement{}}
+	f, err := os.Open(filepath.Join(dir, journalName))
+	switch {
+	case err == nil:
+		_, _, err = readRecords(f, j.apply)
+		err = errors.Join(err, f.Close())
+	case errors.Is(err, os.ErrNotExist):
+		err = nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mover journal %s: %w", dir, err)
+	}
+	return func(owner, site string) bool {
+		_, ok := j.retirement(owner, site)
+		return ok
+	}, nil
+}

@@ -89,6 +89,22 @@ func TestJournalComesBack(t *testing.T) {
 	}
 }
 
+// TestRetirements reads the journal of a mover that runs.
+func TestRetirements(t *testing.T) {
+	dir := t.TempDir()
+	retired, err := Retirements(dir)
+	if err != nil || retired("done", "a") {
+		t.Errorf("no journal: %v", err)
+	}
+	j := journalIn(t, dir)
+	fill(t, j)
+	retired, err = Retirements(dir)
+	ok(t, err)
+	if !retired("done", "a") || !retired("purge", "a") || retired("gone", "a") || retired("done", "b") {
+		t.Error("other copies are to be deleted than were journalled")
+	}
+}
+
 func TestJournalInUse(t *testing.T) {
 	dir := t.TempDir()
 	j := journalIn(t, dir)
