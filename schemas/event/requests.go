@@ -53,19 +53,9 @@ func (b *Requests) Append(r *Request) {
 	b.Network = append(b.Network, r.Network)
 	b.Overdue = append(b.Overdue, r.Overdue)
 	b.Trace = append(b.Trace, r.Trace)
-	size := rowSize
-	for i, s := range [...]string{
-		r.ID, r.User, r.Owner, r.FromComponent, r.FromSite,
-		r.ToComponent, r.ToSite, r.ToServer, r.Class, r.Outcome,
-	} {
-		d := b.text(i)
-		n := len(d.Values)
-		d.Append(s)
-		if len(d.Values) > n {
-			size += len(s) + 4
-		}
-	}
-	b.size += size
+	b.size += rowSize + b.ID.add(r.ID) + b.User.add(r.User) + b.Owner.add(r.Owner) +
+		b.FromComponent.add(r.FromComponent) + b.FromSite.add(r.FromSite) + b.ToComponent.add(r.ToComponent) +
+		b.ToSite.add(r.ToSite) + b.ToServer.add(r.ToServer) + b.Class.add(r.Class) + b.Outcome.add(r.Outcome)
 }
 
 // rowSize is what one row takes in the fixed columns and the ten dictionary
