@@ -2,7 +2,7 @@ package placement
 
 // rows is a table of (user, owner, number) to be added to edges, in columns.
 // The ids of row i are of[owner[i]] and by[user[i]]; rows without either, of an
-// owner with itself, or with a number below 1 are none. Values of of are
+// owner with itself, or with a number below 1 are none. The values in of are
 // distinct, as those of a dictionary are.
 type rows struct {
 	owner, user []int32
