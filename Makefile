@@ -49,11 +49,15 @@ bench: ## Measure the rows of the design's speed table; ratios are of one run.
 
 .PHONY: golden
 golden: ## Write the golden files anew; the diff is the review.
-	$(GO) test ./... -run Golden -update
+	$(GO) test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -run Golden -update
 
 .PHONY: crash
 crash: build ## Kill the whole process at 20 seeded points of make run; the results must not differ.
 	$(GO) test -count 1 -timeout 60m -run TestKill ./pipeline/cmd/penstock/ -args -kills 20
+
+.PHONY: whole
+whole: ## Run what takes long as a whole: all seeds, a minute of fencing, 20 kills.
+	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 90m -v -run 'CheckIns|Fence|Kill' ./pipeline/cmd/penstock/ -args -kills 20
 
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder for FUZZTIME (default 20s) each.

@@ -122,6 +122,9 @@ func writeBodies(ctx context.Context, client *bus.Client, subj, path string) (er
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
 	err = eachMessage(ctx, client, subject.CommandsStream, subj, func(m bus.Msg) error {
+		if again(m) {
+			return nil
+		}
 		_, _ = w.Write(m.Data) // The error shows at Flush.
 		return w.WriteByte('\n')
 	})

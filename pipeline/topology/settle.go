@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"penstock/consumers/decider"
 	"penstock/infra/bus"
 	"penstock/infra/clock"
 	"penstock/schemas/control"
@@ -64,6 +65,9 @@ func (r *running) catchUp(ctx context.Context) error {
 	}
 	moves := uint64(0)
 	err = eachMessage(ctx, client, subject.CommandsStream, decisions, func(m bus.Msg) error {
+		if again(m) {
+			return nil
+		}
 		d, err := control.DecodeDecision(m.Data)
 		if err != nil || d.Mode != control.Act {
 			return err
@@ -80,6 +84,13 @@ func (r *running) catchUp(ctx context.Context) error {
 		st, err := client.State(ctx, subject.OutcomesStream)
 		return st.LastSeq, st.LastSeq >= moves, err
 	})
+}
+
+// again reports whether a record was there before: a decision too large for
+// one batch is sent in parts, each of which begins with the record.
+func again(m bus.Msg) bool {
+	part, _, err := decider.Part(m.Header)
+	return err == nil && part > 1
 }
 
 // progress asks until the answer is true; it gives up when the number beside
