@@ -60,13 +60,15 @@ type console struct {
 	hook     func(point string) // of tests that kill the process there
 }
 
-func main() {
+func main() { os.Exit(runSignalled(os.Args[1:], os.Stdout, os.Stderr, nil)) }
+
+// runSignalled is run as a process: the first signal stops what runs, a second
+// one ends the process at once.
+func runSignalled(args []string, stdout, stderr io.Writer, hook func(point string)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal stops what runs, a second one ends the process at once.
+	defer stop()
 	context.AfterFunc(ctx, stop)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	return runHooked(ctx, args, stdout, stderr, hook)
 }
 
 // run is main without the process: arguments in, exit code out.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -27,7 +26,7 @@ func TestMain(m *testing.M) {
 	if point, n, ok := strings.Cut(os.Getenv("PENSTOCK_KILL"), ":"); ok {
 		hook = killAt(point, n)
 	}
-	os.Exit(runHooked(context.Background(), os.Args[1:], os.Stdout, os.Stderr, hook))
+	os.Exit(runSignalled(os.Args[1:], os.Stdout, os.Stderr, hook))
 }
 
 func killAt(point, n string) func(string) {

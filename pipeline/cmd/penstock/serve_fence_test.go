@@ -197,7 +197,7 @@ type feed struct {
 func startFeed(t testing.TB, c *bus.Client) *feed {
 	t.Helper()
 	f := &feed{t: t, stop: make(chan struct{}), done: make(chan error, 1)}
-	p, err := publisher.New(t.Context(), publisher.Options{Client: c, Entry: "web-1", Run: "feed", MaxRows: 64, Logger: zerolog.Nop()})
+	p, err := publisher.New(t.Context(), publisher.Options{Client: c, Entry: "web-1", Run: "feed", MaxRows: 16, Logger: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
