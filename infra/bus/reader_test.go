@@ -63,7 +63,9 @@ func TestReaderLivesThroughRestarts(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	if s := r.Stats(); s.Messages != n || s.Recreated["reconnected"] == 0 {
+	// A message is counted when it has been handed over, a moment after it is here.
+	waitFor(t, "the count", func() bool { return r.Stats().Messages == n })
+	if s := r.Stats(); s.Recreated["reconnected"] == 0 {
 		t.Errorf("stats %+v", s)
 	}
 }
