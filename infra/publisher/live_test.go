@@ -168,8 +168,9 @@ func TestLiveNeverWaits(t *testing.T) {
 	}
 	l, quiet := time.Duration(longest.Load()), time.Duration(noise.Load())
 	t.Logf("longest Publish %v of %d (doing nothing: %v); %d dropped", l, rows.Load(), quiet, sum(s.Dropped))
-	// A call that waited for the bus would have taken all of the cut, 1.5 s.
-	if l > max(300*time.Millisecond, 4*quiet) {
+	// A call that waited for the bus would have taken all of the cut, 1.5 s; half
+	// of it leaves room for what a busy machine does to whoever holds a lock.
+	if l > max(750*time.Millisecond, 4*quiet) {
 		t.Errorf("a call took %v", l)
 	}
 	checkComplete(t, readAll(t, c), p, int(rows.Load()))
