@@ -20,17 +20,18 @@ type slot struct {
 	from, to int64 // of the open batch's rows
 	horizon  int64 // what the last cut or mark announced; live only
 	lastCut  time.Time
+	rows     int // of the last batch, which the next one makes room for
 }
 
 // add appends a row and cuts if the batch is full. The slot's lock is held.
 func (p *Publisher) add(n int, s *slot, r *event.Request) {
 	if s.open == nil {
-		s.open = p.takeBatch()
+		s.open = p.takeBatch(s.rows)
 		s.from, s.to = math.MaxInt64, math.MinInt64
 	}
 	if p.span > 0 && s.open.Len() > 0 && r.Time-s.from >= p.span {
 		p.cut(n, s)
-		s.open = p.takeBatch()
+		s.open = p.takeBatch(s.rows)
 		s.from, s.to = math.MaxInt64, math.MinInt64
 	}
 	s.open.Append(r)
@@ -49,12 +50,12 @@ func (p *Publisher) cut(n int, s *slot) {
 	}
 	raw := s.open
 	if raw == nil {
-		raw = p.takeBatch()
+		raw = p.takeBatch(s.rows)
 	}
 	if empty {
 		s.from, s.to = 0, 0
 	}
-	s.open = nil
+	s.open, s.rows = nil, raw.Len()
 	s.seq++
 	now := p.o.Clock.Now()
 	s.lastCut = now
@@ -86,14 +87,17 @@ func (p *Publisher) watermark(s *slot, now time.Time) int64 {
 	return s.horizon
 }
 
-// takeBatch returns an empty batch, one used before if there is one.
-func (p *Publisher) takeBatch() *event.Requests {
+// takeBatch returns an empty batch with room for rows, one used before if there
+// is one.
+func (p *Publisher) takeBatch(rows int) *event.Requests {
+	var b *event.Requests
 	select {
-	case b := <-p.free:
-		return b
+	case b = <-p.free:
 	default:
-		return new(event.Requests)
+		b = new(event.Requests)
 	}
+	b.Grow(rows)
+	return b
 }
 
 // giveBatch takes a batch back.

@@ -1,6 +1,9 @@
 package event
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Requests is a batch of requests in columns. All columns have the same
 // length. The zero value is an empty batch, ready for Append.
@@ -56,6 +59,19 @@ func (b *Requests) Append(r *Request) {
 	b.size += rowSize + b.ID.add(r.ID) + b.User.add(r.User) + b.Owner.add(r.Owner) +
 		b.FromComponent.add(r.FromComponent) + b.FromSite.add(r.FromSite) + b.ToComponent.add(r.ToComponent) +
 		b.ToSite.add(r.ToSite) + b.ToServer.add(r.ToServer) + b.Class.add(r.Class) + b.Outcome.add(r.Outcome)
+}
+
+// Grow makes room for rows, so that their columns need not grow one by one.
+func (b *Requests) Grow(rows int) {
+	b.Time, b.Mark, b.Op = slices.Grow(b.Time, rows), slices.Grow(b.Mark, rows), slices.Grow(b.Op, rows)
+	b.N, b.K, b.Status = slices.Grow(b.N, rows), slices.Grow(b.K, rows), slices.Grow(b.Status, rows)
+	b.Lat, b.Lon, b.Bytes = slices.Grow(b.Lat, rows), slices.Grow(b.Lon, rows), slices.Grow(b.Bytes, rows)
+	b.Wait, b.Service, b.Network = slices.Grow(b.Wait, rows), slices.Grow(b.Service, rows), slices.Grow(b.Network, rows)
+	b.Overdue, b.Trace = slices.Grow(b.Overdue, rows), slices.Grow(b.Trace, rows)
+	for i := range textFields {
+		d := b.text(i)
+		d.Codes = slices.Grow(d.Codes, rows)
+	}
 }
 
 // rowSize is what one row takes in the fixed columns and the ten dictionary

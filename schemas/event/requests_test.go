@@ -75,7 +75,14 @@ func TestAppendingKnownValuesAllocatesNothing(t *testing.T) {
 func TestADictionaryIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var d event.Dict
-		values := rapid.SliceOf(rapid.SampledFrom([]string{"", "a", "b", "c", "dd"})).Draw(t, "values")
+		for i := range rapid.IntRange(0, 40).Draw(t, "before") { // What was before a Reset is forgotten.
+			d.Append(fmt.Sprint(i))
+		}
+		d.Reset()
+		most := rapid.SampledFrom([]int{4, 100}).Draw(t, "most")
+		values := rapid.SliceOf(rapid.Custom(func(t *rapid.T) string {
+			return strings.TrimLeft(fmt.Sprint(rapid.IntRange(0, most).Draw(t, "value")), "0")
+		})).Draw(t, "values")
 		for i, v := range values {
 			d.Append(v)
 			if i == 3 {

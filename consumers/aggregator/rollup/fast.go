@@ -19,6 +19,26 @@ type fast struct {
 
 	// Translations of the batch at hand, by its codes + 1.
 	fromComponent, fromSite, toComponent, toSite []uint32
+	recent                                       [recentLinks]recent
+}
+
+// recent is where the rows of those codes of the batch at hand went last.
+type recent struct {
+	codes codes
+	frame int32 // −1 for nowhere
+	row   int32
+}
+
+// codes are those of both ends: component and site, component and site.
+type codes [4]int32
+
+// recentLinks is a power of two.
+const recentLinks = 64
+
+// place is where recent has the link of those codes, if it has it.
+func (c *codes) place() uint32 {
+	h := ((uint32(c[0])*31+uint32(c[1]))*31+uint32(c[2]))*31 + uint32(c[3])
+	return h * 0x9E3779B9 >> 26 & (recentLinks - 1)
 }
 
 // end is one end of a link.
@@ -67,8 +87,12 @@ func (s *fast) Add(b *event.Requests, class []ledger.Class) (excluded int64) {
 	s.fromSite = s.sites.codes(&b.FromSite, s.fromSite)
 	s.toComponent = s.components.codes(&b.ToComponent, s.toComponent)
 	s.toSite = s.sites.codes(&b.ToSite, s.toSite)
+	for i := range s.recent {
+		s.recent[i].frame = -1
+	}
 	var w *fastWindow
 	var start, stop int64
+	var n int32
 	for i, t := range b.Time {
 		if class[i] != ledger.Counted {
 			continue
@@ -76,16 +100,15 @@ func (s *fast) Add(b *event.Requests, class []ledger.Class) (excluded int64) {
 		service, hasService, bad := serviceOf(b.Wait[i], b.Service[i])
 		network, hasNetwork, badNetwork := sample(b.Network[i])
 		excluded += bad + badNetwork
-		from := end{s.fromComponent[b.FromComponent.Codes[i]+1], s.fromSite[b.FromSite.Codes[i]+1]}
-		to := end{s.toComponent[b.ToComponent.Codes[i]+1], s.toSite[b.ToSite.Codes[i]+1]}
-		if from.component == 0 && to.component == 0 && !hasService && !hasNetwork {
+		c := codes{b.FromComponent.Codes[i], b.FromSite.Codes[i], b.ToComponent.Codes[i], b.ToSite.Codes[i]}
+		if c[0] < 0 && c[2] < 0 && !hasService && !hasNetwork {
 			continue
 		}
 		if w == nil || t < start || t >= stop {
-			start, _, w = s.frames.find(t)
+			start, n, w = s.frames.find(t)
 			stop = start + s.frames.width
 		}
-		l := s.link(w, s.end(from), s.end(to))
+		l := s.linkOf(w, n, &c)
 		l.requests++
 		if st := b.Status[i]; st == 0 || st >= 500 {
 			l.errors++
@@ -100,6 +123,17 @@ func (s *fast) Add(b *event.Requests, class []ledger.Class) (excluded int64) {
 		}
 	}
 	return excluded
+}
+
+// linkOf returns the link of those codes in window n.
+func (s *fast) linkOf(w *fastWindow, n int32, c *codes) *link {
+	r := &s.recent[c.place()]
+	if r.frame != n || r.codes != *c {
+		from := end{s.fromComponent[c[0]+1], s.fromSite[c[1]+1]}
+		to := end{s.toComponent[c[2]+1], s.toSite[c[3]+1]}
+		*r = recent{codes: *c, frame: n, row: s.link(w, s.end(from), s.end(to))}
+	}
+	return &w.rows[r.row]
 }
 
 // codes is translate with the absent value in front.
@@ -147,14 +181,15 @@ func (s *fast) end(e end) uint32 {
 	return uint32(*v)
 }
 
-func (s *fast) link(w *fastWindow, from, to uint32) *link {
+// link returns the row of a link, new if it must be.
+func (s *fast) link(w *fastWindow, from, to uint32) int32 {
 	v := w.index.at(pair(from, to))
 	if *v == 0 {
 		w.rows = append(w.rows, link{from: from - 1, to: to - 1})
 		*v = int64(len(w.rows))
 		s.size += linkBytes
 	}
-	return &w.rows[*v-1]
+	return int32(*v - 1)
 }
 
 func (s *fast) Tables() []*window.Table {
