@@ -40,7 +40,7 @@ func Open(ctx context.Context, o Options) (*Bus, error) {
 		return nil, err
 	}
 	if o.URL == "" {
-		if b.server, err = startEmbedded(&o); err != nil {
+		if b.server, err = startEmbedded(ctx, &o); err != nil {
 			return nil, err
 		}
 	}

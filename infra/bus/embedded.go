@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -30,11 +31,11 @@ type embedded struct {
 	srv *server.Server
 }
 
-func startEmbedded(o *Options) (*embedded, error) {
+func startEmbedded(ctx context.Context, o *Options) (*embedded, error) {
 	if err := os.MkdirAll(o.Dir, 0o750); err != nil {
 		return nil, fmt.Errorf("bus folder: %w", err)
 	}
-	lock, err := lockFolder(o.Dir)
+	lock, err := waitForFolder(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +82,25 @@ func listenAt(so *server.Options, listen string) error {
 	}
 	so.DontListen, so.Host, so.Port = false, host, p
 	return nil
+}
+
+// lockWait is how long a folder may still be held by a process that was killed
+// and is being taken down.
+const lockWait = 2 * time.Second
+
+// waitForFolder takes the folder, waiting a moment for a process that is on its
+// way out.
+func waitForFolder(ctx context.Context, o *Options) (*os.File, error) {
+	until := o.Clock.Now().Add(lockWait)
+	for {
+		lock, err := lockFolder(o.Dir)
+		if !errors.Is(err, ErrInUse) || o.Clock.Now().After(until) {
+			return lock, err
+		}
+		if serr := o.Clock.Sleep(ctx, 20*time.Millisecond); serr != nil {
+			return nil, err
+		}
+	}
 }
 
 // lockFolder takes the folder for this process; the lock goes with the process,
