@@ -21,9 +21,30 @@ const examples = "../../infra/examples/"
 // neither fill the memory nor keep the collector busy while something else is
 // measured.
 type rows struct {
-	people, sites []string
-	list          []row
-	component     string
+	people    names
+	sites     []string
+	list      []row
+	component string
+}
+
+// names are texts by number, side by side in one.
+type names struct {
+	text string
+	ends []uint32
+}
+
+func (n *names) add(s string) int32 {
+	n.text += s
+	n.ends = append(n.ends, uint32(len(n.text)))
+	return int32(len(n.ends) - 1)
+}
+
+func (n *names) at(i int32) string {
+	from := uint32(0)
+	if i > 0 {
+		from = n.ends[i-1]
+	}
+	return n.text[from:n.ends[i]]
 }
 
 type row struct {
@@ -41,7 +62,7 @@ func (s *rows) fill(r *event.Request, i int) {
 	x := &s.list[i]
 	*r = blank
 	r.Time, r.Op, r.Bytes, r.Lat, r.Lon = x.time, x.op, int64(x.bytes), x.lat, x.lon
-	r.User, r.Owner, r.ToSite = s.people[x.user], s.people[x.owner], s.sites[x.site]
+	r.User, r.Owner, r.ToSite = s.people.at(x.user), s.people.at(x.owner), s.sites[x.site]
 	r.ToComponent, r.Status = s.component, 200
 	if x.wait >= 0 {
 		r.Wait, r.Service, r.Network = int64(x.wait), 1000+int64(x.wait)*7, 5000+int64(x.wait)*31
@@ -82,9 +103,8 @@ func paperDay(t testing.TB, most int) *rows {
 	id := func(name string) int32 {
 		n, ok := ids[name]
 		if !ok {
-			n = int32(len(s.people))
+			n = s.people.add(name)
 			ids[name] = n
-			s.people = append(s.people, name)
 		}
 		return n
 	}
@@ -142,10 +162,13 @@ func zipfRows(owners, n int) *rows {
 		return int32(min(i, owners-1))
 	}
 	s := &rows{sites: []string{"us-east", "us-central", "us-west"}, component: "store"}
+	var text []byte
 	for i := range owners {
 		// Ranks are spread over the names, as popularity is.
-		s.people = append(s.people, fmt.Sprintf("user-%07d", uint64(i)*7919%uint64(owners)))
+		text = fmt.Appendf(text, "user-%07d", uint64(i)*7919%uint64(owners))
+		s.people.ends = append(s.people.ends, uint32(len(text)))
 	}
+	s.people.text = string(text)
 	for i := range n {
 		owner, user := draw(), draw()
 		x := row{

@@ -54,7 +54,7 @@ func (d *Dict) Intern(s string) int32 {
 	if s == d.last && len(d.Values) > 0 {
 		return d.code
 	}
-	if d.indexed != len(d.Values) || 2*d.indexed >= len(d.slots) {
+	if d.indexed != len(d.Values) || 4*d.indexed >= 3*len(d.slots) {
 		d.reindex()
 	}
 	h := maphash.String(dictSeed, s) >> 32
@@ -80,7 +80,7 @@ func (d *Dict) Intern(s string) int32 {
 // reindex makes the table of the values anew, with room for more.
 func (d *Dict) reindex() {
 	n := max(leastSlots, len(d.slots))
-	for n <= 2*len(d.Values) {
+	for 3*n <= 4*len(d.Values) {
 		n *= 2
 	}
 	if n == len(d.slots) {

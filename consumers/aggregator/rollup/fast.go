@@ -20,6 +20,8 @@ type fast struct {
 	// Translations of the batch at hand, by its codes + 1.
 	fromComponent, fromSite, toComponent, toSite []uint32
 	recent                                       [recentLinks]recent
+
+	scratch scratch
 }
 
 // recent is where the rows of those codes of the batch at hand went last.
@@ -55,17 +57,14 @@ type link struct {
 	from, to           uint32 // places in fast.list
 	requests, errors   int64
 	serviceSum, netSum int64
-	service, network   window.Bins
+	service, network   samples
 }
 
 // year (µs) is beyond any delay: a value that great is a fault of the source,
 // and sums of such might overflow.
 const year = 366 * 86400 * 1_000_000
 
-const (
-	linkBytes = 144 + 32
-	binBytes  = 2 + 8
-)
+const linkBytes = 192 + 32
 
 func newFast() *fast {
 	return &fast{frames: frames[fastWindow]{width: window.Delay.Width.Microseconds()}}
@@ -115,11 +114,11 @@ func (s *fast) Add(b *event.Requests, class []ledger.Class) (excluded int64) {
 		}
 		if hasService {
 			l.serviceSum += service
-			s.count(&l.service, service)
+			s.size += l.service.add(service, &s.scratch)
 		}
 		if hasNetwork {
 			l.netSum += network
-			s.count(&l.network, network)
+			s.size += l.network.add(network, &s.scratch)
 		}
 	}
 	return excluded
@@ -163,12 +162,6 @@ func serviceOf(wait, service int64) (us int64, ok bool, bad int64) {
 		ok = false
 	}
 	return us, ok, max(bad, badWait)
-}
-
-func (s *fast) count(h *window.Bins, v int64) {
-	n := len(h.Index)
-	h.Add(v, 1)
-	s.size += binBytes * (len(h.Index) - n)
 }
 
 // end returns the number of an end, from 1.
@@ -219,8 +212,8 @@ func (s *fast) Tables() []*window.Table {
 					t.Ints[v] = append(t.Ints[v], x)
 				}
 			}
-			t.Hists[3] = append(t.Hists[3], l.service)
-			t.Hists[5] = append(t.Hists[5], l.network)
+			t.Hists[3] = append(t.Hists[3], l.service.take(&s.scratch))
+			t.Hists[5] = append(t.Hists[5], l.network.take(&s.scratch))
 		}
 	}
 	t.Keys[0], t.Keys[2] = s.components.column(keys[0]), s.components.column(keys[2])
