@@ -377,8 +377,9 @@ type Loaded struct {
 	Windows int64
 }
 
-// Load recovers the policy's state as of the last record, for those who only
-// want to look at it. Nothing is sent and nothing stored; a decision of which
+// Load recovers the policy's state as of the last record and of the outcomes
+// that have come since, for those who only want to look at it. Nothing is sent
+// and nothing stored; a decision of which
 // parts are missing ends with ErrFenced.
 func Load(ctx context.Context, opts Options) (*Loaded, error) {
 	d, err := New(opts)
@@ -390,6 +391,9 @@ func Load(ctx context.Context, opts Options) (*Loaded, error) {
 	}
 	defer d.closeReaders()
 	if err := d.recover(ctx); err != nil {
+		return nil, fmt.Errorf("load decider %s: %w", d.kind, err)
+	}
+	if err := d.syncOutcomes(ctx); err != nil {
 		return nil, fmt.Errorf("load decider %s: %w", d.kind, err)
 	}
 	return &Loaded{Policy: d.policy, Window: d.state.Window, Windows: d.state.Windows}, nil

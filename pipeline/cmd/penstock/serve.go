@@ -39,14 +39,14 @@ func (c *serveCmd) Run(con *console) error {
 	s := topology.Serve{
 		Config: cfg, NATS: c.NATS, Prefix: c.Prefix, Listen: c.Listen, State: c.State, Name: c.Name, Logger: log, Hook: con.hook,
 		Started: func(busURL, telemetryAddr string) {
-			fmt.Fprintf(con.out, "serving %s", strings.Join(c.Roles, ", "))
+			said := "serving " + strings.Join(c.Roles, ", ")
 			if busURL != "" {
-				fmt.Fprintf(con.out, "; bus at %s", busURL)
+				said += "; bus at " + busURL
 			}
 			if telemetryAddr != "" {
-				fmt.Fprintf(con.out, "; metrics and health at http://%s", telemetryAddr)
+				said += "; metrics and health at http://" + telemetryAddr
 			}
-			fmt.Fprintln(con.out)
+			fmt.Fprintln(con.out, said)
 		},
 	}
 	for _, r := range c.Roles {

@@ -72,7 +72,7 @@ func launch(t testing.TB, args ...string) *server {
 	return s
 }
 
-var serving = regexp.MustCompile(`(?m)^serving [^;\n]*(?:; bus at (\S+))?(?:; metrics and health at (\S+))?$`)
+var serving = regexp.MustCompile(`(?m)^serving [^;\n]*(?:; bus at (\S+))?(?:; metrics and health at (\S+))?\n`)
 
 // serve starts the process and waits until it is ready.
 func serve(t testing.TB, args ...string) *server {
@@ -161,6 +161,11 @@ func (s *server) get(path string) (code int, body string) {
 // awaitReady waits until /readyz says so, or the contrary.
 func (s *server) awaitReady(want bool) (body string) {
 	s.t.Helper()
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("last said: %s", body)
+		}
+	}()
 	eventually(s.t, fmt.Sprintf("ready = %v", want), func() bool {
 		var code int
 		code, body = s.get("/readyz")

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"penstock/infra/bus"
+	"penstock/infra/objectstore"
+	"penstock/schemas/control"
+	"penstock/schemas/subject"
+)
+
+// TestServeEndToEnd runs the whole loop in one process with an embedded bus: a
+// crowd moves about, decisions are advice until the operator says act, then data
+// moves; freeze, thaw, rollback and purge do what they say; a stop under load
+// leaves nothing to be delivered twice, and the next start goes on.
+func TestServeEndToEnd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := configure(t, dir, settings{2, 0.3})
+	args := []string{"--config", cfg, "--state", filepath.Join(dir, "state"), "--listen", freeAddress(t), "--name", "one"}
+	s := serve(t, args...)
+	at := []string{"--nats", s.bus}
+	op := func(args ...string) string { t.Helper(); return must(t, append(args, at...)...) }
+	c := connect(t, s.bus, "")
+	w := gather(t, c, 30)
+	homes := stores(t, cfg)
+	w.fill(homes)
+
+	// Everybody is where the data is: nothing to move. Then they go west.
+	if d := w.decision(w.send("east")); moves(d) != 0 || d.Mode != control.Advise {
+		t.Fatalf("window 0: %+v", d)
+	}
+	advised := w.decision(w.send("west"))
+	if advised.Mode != control.Advise || moves(advised) != 30 {
+		t.Fatalf("window 1: %d moves in mode %s, expected advice of 30", moves(advised), advised.Mode)
+	}
+	if got := w.outcomes(30); !maps.Equal(got, map[control.Status]int{control.Advised: 30}) {
+		t.Errorf("outcomes of advice: %v", got)
+	}
+	w.located()
+	if w.served()["east"] != 30 {
+		t.Errorf("advice has moved data: %v", w.served())
+	}
+	w.check(homes, false)
+
+	op("mode", "placement", "act")
+	if d := w.decision(w.send("west")); d.Mode != control.Act || moves(d) != 30 {
+		t.Fatalf("window 2: %d moves in mode %s, expected 30 to be carried out", moves(d), d.Mode)
+	}
+	if got := w.outcomes(60); got[control.Done] != 30 {
+		t.Errorf("outcomes: %v", got)
+	}
+	w.located()
+	w.check(homes, true)
+	if w.served()["west"] != 30 {
+		t.Errorf("served at %v after the moves", w.served())
+	}
+	if out := op("locations", "export"); strings.Count(out, ",west,") != 30 {
+		t.Errorf("locations export:\n%s", out)
+	}
+	if out := op("locations", "verify", "--config", cfg); !strings.Contains(out, "30 owners, 30 with exactly one live copy, 30 retired copies") {
+		t.Errorf("locations verify: %s", out)
+	}
+	if out := op("explain", "placement", ownerName(7)); !strings.Contains(out, "data is at west (moved there, version 2)") || !strings.Contains(out, "east → west") {
+		t.Errorf("explain:\n%s", out)
+	}
+	if out := op("status"); !strings.Contains(out, "placement: mode act") || !strings.Contains(out, "30 moves") || !strings.Contains(out, "operator: mode act") {
+		t.Errorf("status:\n%s", out)
+	}
+
+	op("freeze", "placement")
+	if d := w.decision(w.send("east")); moves(d) != 0 || codes(d)["Frozen"] == 0 {
+		t.Errorf("window 3 of a frozen kind: %d moves, reasons %v", moves(d), codes(d))
+	}
+	if out := op("status"); !strings.Contains(out, "FROZEN") {
+		t.Errorf("status of a frozen kind:\n%s", out)
+	}
+	op("thaw", "placement")
+	before := time.UnixMicro(epoch + int64(w.window)*hour).UTC()
+	if d := w.decision(w.send("north")); moves(d) != 30 {
+		t.Fatalf("window 4: %d moves after the thaw", moves(d))
+	}
+	w.outcomes(90)
+	w.located()
+	if w.served()["north"] != 30 {
+		t.Errorf("served at %v after going north", w.served())
+	}
+
+	op("rollback", "placement", "--to", before.Format(time.RFC3339))
+	if d := w.decision(w.send("north")); moves(d) != 30 || codes(d)["Rollback"] == 0 {
+		t.Fatalf("window 5: %d moves, reasons %v; expected a rollback", moves(d), codes(d))
+	}
+	w.outcomes(120)
+	w.located()
+	w.check(homes, true)
+	if w.served()["west"] != 30 {
+		t.Errorf("served at %v after the rollback", w.served())
+	}
+	if d := w.decision(w.send("north")); moves(d) != 0 || codes(d)["Frozen"] == 0 {
+		t.Errorf("window 6 after a rollback: %d moves, reasons %v", moves(d), codes(d))
+	}
+
+	op("purge")
+	eventually(t, "retired copies to go", func() bool {
+		n := 0
+		for site, st := range homes {
+			err := st.Owners(t.Context(), func(string, objectstore.Mark) error { n++; return nil })
+			if err != nil {
+				t.Fatalf("%s: %v", site, err)
+			}
+		}
+		return n == 30
+	})
+	w.check(homes, false)
+	if out := op("audit"); !strings.Contains(out, "every event is accounted for") {
+		t.Errorf("audit:\n%s", out)
+	}
+	telemetryOf(t, s, w.rows)
+
+	op("thaw", "placement")
+	stopUnderLoad(t, s, w, args, homes)
+}
+
+// telemetryOf looks at what a process that has served for a while tells.
+func telemetryOf(t *testing.T, s *server, rows int64) {
+	t.Helper()
+	for _, g := range []string{`group="fast"`, `group="owners"`} {
+		received := s.count("penstock_rows_total", g, `account="received"`)
+		counted := s.count("penstock_rows_total", g, `account="counted"`)
+		if received != int(rows) || counted != int(rows) {
+			t.Errorf("%s: received %d, counted %d, sent %d", g, received, counted, rows)
+		}
+	}
+	for _, c := range []struct {
+		name, label string
+		want        int
+	}{
+		{"penstock_decisions_total", `kind="placement"`, 7},
+		{"penstock_decision_seconds_count", `kind="placement"`, 7},
+		{"penstock_outcomes_total", `status="done"`, 90},
+		{"penstock_outcomes_total", `status="advised"`, 30},
+		{"penstock_moves_open", `part="mover"`, 0},
+	} {
+		eventually(t, fmt.Sprintf("%s{%s} to be %d", c.name, c.label, c.want), func() bool { return s.count(c.name, c.label) == c.want })
+	}
+	for _, name := range []string{
+		"penstock_lag_seconds", "penstock_stored_lag_seconds", "penstock_watermark_seconds", "penstock_decided_window_age_seconds",
+		"penstock_moved_bytes_total", "penstock_bus_reader_messages_total", "penstock_flushes_total",
+	} {
+		if v, found := s.metric(name); !found || v <= 0 {
+			t.Errorf("%s is %v, there: %v", name, v, found)
+		}
+	}
+	if code, body := s.get("/healthz"); code != 200 {
+		t.Errorf("health: %d %s", code, body)
+	}
+}
+
+// stopUnderLoad stops the process while commands are being carried out, starts
+// it again, and sees that nothing was delivered twice and that it goes on (P25).
+func stopUnderLoad(t *testing.T, s *server, w *crowd, args []string, homes map[string]objectstore.Store) {
+	t.Helper()
+	d := w.decision(w.send("east", "north", "west"))
+	if len(d.Commands) < 2 || moves(d) != 20 {
+		t.Fatalf("window 7: %d commands with %d moves", len(d.Commands), moves(d))
+	}
+	began := time.Now()
+	s.stop()
+	t.Logf("stopped after %.2f s", time.Since(began).Seconds())
+	again := serve(t, args...)
+	if got := w.outcomes(140); got[control.Done] != 110 {
+		t.Errorf("outcomes: %v", got)
+	}
+	w.located()
+	w.check(homes, true)
+	if got := w.served(); got["east"] != 10 || got["north"] != 10 || got["west"] != 10 {
+		t.Errorf("served at %v", got)
+	}
+	if d := w.decision(w.send("west")); moves(d) != 20 {
+		t.Errorf("window 8, after the restart: %d moves", moves(d))
+	}
+	w.outcomes(160)
+	commands := uint64(0)
+	each(t, w.c, subject.CommandsStream, func(m bus.Msg) {
+		if strings.HasPrefix(m.Subject, "commands.") {
+			commands++
+		}
+	})
+	stream, err := w.c.JS.Stream(t.Context(), w.c.Stream(subject.CommandsStream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var info *jetstream.ConsumerInfo
+	eventually(t, "all commands to be acknowledged", func() bool {
+		con, err := stream.Consumer(t.Context(), "placement-mover")
+		if err != nil {
+			t.Fatal(err)
+		}
+		info = con.CachedInfo()
+		return info.NumPending == 0 && info.NumAckPending == 0
+	})
+	if info.NumRedelivered != 0 || info.Delivered.Consumer != commands {
+		t.Errorf("%d deliveries of %d commands, %d given again", info.Delivered.Consumer, commands, info.NumRedelivered)
+	}
+	if out := must(t, "--json", "audit", "--nats", again.bus); !json.Valid([]byte(out)) {
+		t.Errorf("audit: %s", out)
+	}
+	again.signal(syscall.SIGINT)
+	if c := again.code(); c != 0 {
+		t.Errorf("exit code %d after SIGINT", c)
+	}
+	if _, errs, code := command(t, "status", "--nats", again.bus); code != 1 || !strings.Contains(errs, "NATS at") {
+		t.Errorf("status without a server: exit code %d, %s", code, errs)
+	}
+	if out := must(t, "audit", "--state", args[3]); !strings.Contains(out, "every event is accounted for") {
+		t.Errorf("audit of the state folder:\n%s", out)
+	}
+	if _, err := w.c.State(t.Context(), subject.EventsStream); err == nil || errors.Is(err, bus.ErrNoMessage) {
+		t.Errorf("the bus of a stopped process answers: %v", err)
+	}
+}
