@@ -66,6 +66,11 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 	if err := s.complete(); err != nil {
 		return err
 	}
+	if slices.Contains(s.Roles, Executor) {
+		if _, err := ConfiguredStores(s.Config); err != nil {
+			return err // Before anything is made on the bus.
+		}
+	}
 	v := &serving{Serve: s, parts: NewParts(s.Logger), ready: telemetry.NewReadiness(clock.System())}
 	registry := telemetry.NewRegistry()
 	if v.metrics, err = telemetry.New(registry, clock.System()); err != nil {
@@ -154,10 +159,11 @@ func syncOf(cfg *config.Config) bus.Sync {
 
 // streams makes the streams of an embedded bus, and checks those of another.
 func (v *serving) streams(ctx context.Context) error {
+	look := v.bus.Check
 	if v.bus.Embedded() {
-		return v.bus.Init(ctx)
+		look = v.bus.Init
 	}
-	err := v.bus.Check(ctx)
+	err := look(ctx)
 	var diff *bus.DiffError
 	if !errors.As(err, &diff) {
 		return err
