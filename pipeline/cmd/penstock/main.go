@@ -42,6 +42,8 @@ type cli struct {
 
 	Locations locationsCmd `cmd:"" help:"Import, export or verify where owners' data is."`
 
+	Completion completionCmd `cmd:"" help:"Print a completion script for bash or zsh."`
+
 	Config  configCmd  `cmd:"" help:"Check a configuration, or print the defaults."`
 	Schema  schemaCmd  `cmd:"" help:"Print the JSON Schemas of what travels."`
 	Version versionCmd `cmd:"" help:"Print the version."`

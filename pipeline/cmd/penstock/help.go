@@ -1,0 +1,62 @@
+package main
+
+// Each verb's Help is what `penstock VERB --help` prints below its flags.
+
+// Help shows replays.
+func (replayCmd) Help() string {
+	return `Examples:
+  penstock replay day.parquet --config infra/examples/paper.yaml
+  penstock replay access.log.1.gz access.log --geoip GeoLite2-City.mmdb -c infra/examples/world.yaml
+  penstock replay day.parquet -c infra/examples/paper.yaml --speed 60x --until 2016-09-14T12:00:00Z
+
+A replay never touches the configured stores, unless --apply says so. It is safe
+to kill: the same command goes on where it was.`
+}
+
+// Help shows how to serve.
+func (serveCmd) Help() string {
+	return `Examples:
+  penstock serve --config penstock.yaml --listen 127.0.0.1:4222
+  penstock init --nats nats://127.0.0.1:4222
+  penstock serve --config penstock.yaml --nats nats://127.0.0.1:4222 --roles aggregator,decider
+
+It starts in the mode advise: nothing is moved until penstock mode placement act.`
+}
+
+// Help shows how to make streams.
+func (initCmd) Help() string {
+	return `Examples:
+  penstock init --nats nats://127.0.0.1:4222 --partitions 16
+  penstock init --nats nats://127.0.0.1:4222 --check`
+}
+
+// Help shows imports.
+func (importCmd) Help() string {
+	return `Examples:
+  penstock import recording access.log.*.gz --geoip GeoLite2-City.mmdb -o may.parquet
+  penstock import checkins events.tsv.gz --friends users.tsv.gz --reads 10 --seed 1 -o checkins.parquet
+  penstock import workload infra/examples/paper-day.yaml -o day.parquet`
+}
+
+// Help shows explanations.
+func (explainCmd) Help() string {
+	return `Examples:
+  penstock explain blog
+  penstock explain placement ann@example.org --nats nats://127.0.0.1:4222
+  penstock --json explain blog --state penstock-out/state`
+}
+
+// Help shows rollbacks.
+func (rollbackCmd) Help() string {
+	return `Examples:
+  penstock rollback placement --to 2016-09-14T15:00:00Z --nats nats://127.0.0.1:4222
+  penstock thaw placement --nats nats://127.0.0.1:4222`
+}
+
+// Help shows locations.
+func (locationsCmd) Help() string {
+	return `Examples:
+  penstock locations import where.csv --config penstock.yaml --nats nats://127.0.0.1:4222
+  penstock locations export --state penstock-out/state
+  penstock locations verify --config infra/examples/paper.yaml --replay`
+}
