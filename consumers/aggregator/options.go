@@ -26,9 +26,6 @@ const (
 	// ReplayUncovered is how many bytes of events a replay may leave uncovered:
 	// its stream does not give way, so that it must be trimmed before it is full.
 	ReplayUncovered = 256 << 20
-	// SampledRejects is how many messages of a run go to REJECTS; the account
-	// has them all.
-	SampledRejects = 1000
 	// MaxWindows is how many windows a flush may tell the counts of before it is
 	// due: a sparse recording has a window a row, and a commit is one message.
 	MaxWindows = 2048

@@ -22,7 +22,7 @@ func (w *worker) take(ctx context.Context, m *bus.Msg) error {
 		mark, err := event.ParseMark(m.Header, w.opts.Client.Partitions())
 		if err != nil {
 			w.book.Unreadable(at, 0)
-			return w.reject(ctx, m, "", reasonHeaders, err)
+			return w.park(ctx, m, "", reasonHeaders, err)
 		}
 		if !w.book.Mark(at, &mark) {
 			w.count(Stale, 1)
@@ -32,7 +32,7 @@ func (w *worker) take(ctx context.Context, m *bus.Msg) error {
 	h, err := event.ParseHeader(m.Header)
 	if err != nil {
 		w.book.Unreadable(at, ledger.RowsOf(m.Header))
-		return w.reject(ctx, m, "", reasonHeaders, err)
+		return w.park(ctx, m, "", reasonHeaders, err)
 	}
 	switch w.book.Look(h.Run, h.Seq) {
 	case ledger.Duplicate:
@@ -40,12 +40,12 @@ func (w *worker) take(ctx context.Context, m *bus.Msg) error {
 		return nil
 	case ledger.Retired:
 		w.book.Skip(at, &h)
-		return w.reject(ctx, m, h.Run, reasonRetired,
+		return w.park(ctx, m, h.Run, reasonRetired,
 			fmt.Errorf("header %s: run %.40s has ended, expected a live run: %w", event.HeaderRun, h.Run, event.ErrUndecodable))
 	}
 	if err := w.add(at, &h, m.Data); err != nil {
 		w.book.Refuse(at, &h)
-		return w.reject(ctx, m, h.Run, reasonUndecodable, err)
+		return w.park(ctx, m, h.Run, reasonUndecodable, err)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -15,14 +14,6 @@ import (
 )
 
 type controlOutcome = control.Outcome
-
-// Headers of a rejected command, beside its original bytes.
-const (
-	HeaderReason      = "Penstock-Reason"
-	HeaderExpected    = "Penstock-Expected"     // field, what it was, what was expected
-	HeaderSubject     = "Penstock-Subject"      // on which it came
-	HeaderCommandsSeq = "Penstock-Commands-Seq" // its sequence in COMMANDS
-)
 
 const (
 	retryFirst = 20 * time.Millisecond
@@ -103,18 +94,4 @@ func messageID(o *control.Outcome, epoch uint64) string {
 
 func moveID(kind control.Kind, owner string, version uint64) string {
 	return string(kind) + "/" + subject.Encode(owner) + "/" + strconv.FormatUint(version, 10)
-}
-
-// headerText makes a text fit for a header.
-func headerText(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
-	if len(s) > 500 {
-		s = s[:500]
-	}
-	return s
 }

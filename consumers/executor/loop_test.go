@@ -18,6 +18,7 @@ import (
 	"penstock/infra/objectstore"
 	"penstock/infra/objectstore/dir"
 	"penstock/schemas/control"
+	"penstock/schemas/reject"
 	"penstock/schemas/subject"
 )
 
@@ -254,14 +255,21 @@ func TestPoison(t *testing.T) {
 	rejects, err := r.c.Read(t.Context(), subject.RejectsStream, nil, 1)
 	ok(t, err)
 	defer rejects.Close()
+	wants := []string{
+		"mode, expected act or advise", "body, expected a command that can be decoded",
+		"version, expected 1", "mode, expected observe, advise or act",
+	}
 	for range bodies {
 		m := bustest.Take(t, rejects, 1)[0]
 		var seq int
-		_, err := fmt.Sscan(m.Header[executor.HeaderCommandsSeq][0], &seq)
+		_, err := fmt.Sscan(m.Header[reject.HeaderCommandsSeq][0], &seq)
 		ok(t, err)
 		if m.Subject != "rejects.undecodable.placement-mover" || string(m.Data) != string(bodies[seq-1]) ||
-			m.Header[executor.HeaderExpected][0] == "" || m.Header[executor.HeaderReason][0] != "undecodable" {
+			m.Header[reject.HeaderReason][0] != "undecodable" || m.Header[reject.HeaderSubject][0] != "commands.placement.b" {
 			t.Errorf("parked %s %v %q", m.Subject, m.Header, m.Data)
+		}
+		if got := m.Header[reject.HeaderField][0] + ", expected " + m.Header[reject.HeaderExpected][0]; got != wants[seq-1] {
+			t.Errorf("parked %q: field %s, want %s", m.Data, got, wants[seq-1])
 		}
 	}
 	if n := r.counts.of("rejected undecodable"); n != int64(len(bodies)) || last != uint64(len(bodies)+1) {

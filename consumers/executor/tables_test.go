@@ -192,7 +192,4 @@ func TestMessageIDs(t *testing.T) {
 			t.Errorf("id %s, want %s", got, c.want)
 		}
 	}
-	if got := headerText("a\r\nb\x00" + string(make([]byte, 600))); len(got) != 500 || got[:4] != "a  b" {
-		t.Errorf("header text %q", got)
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"penstock/infra/bus"
 	"penstock/schemas/control"
+	"penstock/schemas/reject"
 	"penstock/schemas/subject"
 )
 
@@ -123,7 +124,7 @@ func (x *Executor) carryOut(ctx context.Context, msg message) error {
 	}
 	decoded, err := x.decode(msg.Data())
 	if err != nil {
-		return x.reject(ctx, msg, meta, err)
+		return x.park(ctx, msg, meta, err)
 	}
 	c := &command{Command: decoded, msg: msg, meta: meta}
 	if err := x.apply(ctx, c); err != nil {
@@ -177,15 +178,17 @@ func (x *Executor) acknowledge(ctx context.Context, msg message) error {
 	})
 }
 
-// reject parks a command that can't be used on REJECTS, once, and ends it.
-func (x *Executor) reject(ctx context.Context, msg message, meta *jetstream.MsgMetadata, cause error) error {
+// park sends a command that can't be used to REJECTS, once, and ends it.
+func (x *Executor) park(ctx context.Context, msg message, meta *jetstream.MsgMetadata, cause error) error {
 	seq := strconv.FormatUint(meta.Sequence.Stream, 10)
 	const reason = "undecodable"
+	field, expected := reject.Explain(cause, "a command that can be decoded")
 	m := bus.Msg{
 		Subject: subject.Rejects(reason, string(x.o.Target.Kind())+"-"+x.role),
 		Header: map[string][]string{
-			HeaderReason: {reason}, HeaderExpected: {headerText(cause.Error())},
-			HeaderSubject: {headerText(x.o.Client.Bare(msg.Subject()))}, HeaderCommandsSeq: {seq},
+			reject.HeaderReason: {reason}, reject.HeaderField: {field}, reject.HeaderExpected: {expected},
+			reject.HeaderError:   {reject.Text(cause.Error())},
+			reject.HeaderSubject: {reject.Text(x.o.Client.Bare(msg.Subject()))}, reject.HeaderCommandsSeq: {seq},
 		},
 		Data: msg.Data(),
 	}

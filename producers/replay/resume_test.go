@@ -15,6 +15,7 @@ import (
 	"penstock/infra/publisher"
 	"penstock/schemas/control"
 	"penstock/schemas/event"
+	"penstock/schemas/reject"
 	"penstock/schemas/subject"
 )
 
@@ -253,13 +254,13 @@ func TestSamplesOfAnEarlierAttemptAreNotParkedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r = rejects{skip: maxSamples}
-	for range maxSamples + 10 {
+	r = rejects{skip: reject.Samples}
+	for range reject.Samples + 10 {
 		if err := r.sample(context.Background(), &b); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if r.seen != maxSamples {
-		t.Errorf("%d samples, expected at most %d", r.seen, maxSamples)
+	if r.seen != reject.Samples {
+		t.Errorf("%d samples, expected at most %d", r.seen, reject.Samples)
 	}
 }

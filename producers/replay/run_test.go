@@ -14,6 +14,7 @@ import (
 	"penstock/producers/replay/route"
 	"penstock/schemas/control"
 	"penstock/schemas/event"
+	"penstock/schemas/reject"
 	"penstock/schemas/subject"
 )
 
@@ -277,7 +278,7 @@ func TestMalformedLinesAreCountedAndSampled(t *testing.T) {
 	}
 	m := rejects[1]
 	if m.Subject != subject.Rejects("malformed", "replay") || !bytes.Equal(m.Data, []byte("noon?\n")) ||
-		m.Header[headerLine][0] != "9" || m.Header[headerField][0] != "time" || m.Header[headerFile][0] != "a.log" {
+		m.Header[reject.HeaderLine][0] != "9" || m.Header[reject.HeaderField][0] != "time" || m.Header[reject.HeaderFile][0] != "a.log" {
 		t.Errorf("got %+v", m)
 	}
 }
