@@ -21,7 +21,7 @@ func (p *plan) commands() []control.Command {
 	if len(p.picks) == 0 || !p.in.Publishes() {
 		return nil
 	}
-	p.reportNearest()
+	p.reportLMatch()
 	slices.SortFunc(p.picks, byDestination(s.names))
 	var out []control.Command
 	for lo := 0; lo < len(p.picks); {
@@ -35,11 +35,11 @@ func (p *plan) commands() []control.Command {
 	return out
 }
 
-func (p *plan) reportNearest() {
+func (p *plan) reportLMatch() {
 	s := p.t.state
 	for _, m := range p.picks {
-		if m.why == Nearest {
-			p.reasons.tally.add(Nearest, s.names.rank[m.id])
+		if m.why == LMatch {
+			p.reasons.tally.add(LMatch, s.names.rank[m.id])
 		}
 	}
 }
@@ -124,7 +124,7 @@ func textSize(v string) int {
 func commandReason(counts [codes]int64) control.Reason {
 	var r control.Reason
 	var parts []string
-	for _, c := range [...]Code{Rollback, Evacuating, OverCapacity, Nearest} {
+	for _, c := range [...]Code{Rollback, Evacuating, OverCapacity, LMatch} {
 		if counts[c] == 0 {
 			continue
 		}
@@ -140,5 +140,5 @@ func commandReason(counts [codes]int64) control.Reason {
 
 var commandTexts = [codes]string{
 	Rollback: "moved back", Evacuating: "out of a site being emptied", OverCapacity: "out of a site over capacity",
-	Nearest: "to the nearest site",
+	LMatch: "to their L-match",
 }

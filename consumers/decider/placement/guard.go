@@ -126,7 +126,7 @@ func (p *plan) nextMover(q *queue, ordered bool) (pick, bool) {
 		return pick{}, false
 	}
 	s := p.t.state
-	why := Nearest
+	why := LMatch
 	if p.evac[s.site[e.id]-1] {
 		why = Evacuating
 	}

@@ -19,7 +19,7 @@ const (
 	Frozen                   // moves held back by the operator's freeze
 	WithinCapacity           // total within the least capacity, or sites within theirs
 	OverCapacity             // owners taken from a site whose load exceeds its capacity
-	Nearest                  // owners moved to their L-match
+	LMatch                   // owners moved to their L-match
 	Evacuating               // owners moved out of a site that the operator empties
 	Rollback                 // moves inverted
 	NoImprovement            // owners that are where their L-match puts them, or as good
@@ -39,7 +39,7 @@ const (
 )
 
 var codeNames = [codes]string{
-	"", "IncompleteWindow", "InsufficientSamples", "Observing", "Frozen", "WithinCapacity", "OverCapacity", "Nearest",
+	"", "IncompleteWindow", "InsufficientSamples", "Observing", "Frozen", "WithinCapacity", "OverCapacity", "LMatch",
 	"Evacuating", "Rollback", "NoImprovement", "NoRoom", "NoAllowedSite", "LocationUnknown", "UnknownSite",
 	"MoveUnderWay", "Cooldown", "Pinned", "Rejected", "MoveLimit", "ByteLimit", "HistoryGone", "BadRow",
 }
@@ -50,7 +50,7 @@ func (c Code) String() string { return codeNames[c] }
 var codeTexts = [codes]string{
 	Frozen:          "held back by the operator's freeze",
 	Observing:       "mode observe decides nothing",
-	NoImprovement:   "owners where their L-match puts them, or where nothing is nearer",
+	NoImprovement:   "owners where their L-match puts them, or where no other site weighs less",
 	NoRoom:          "no other site has room for their traffic",
 	NoAllowedSite:   "residency and evacuation leave them no site",
 	LocationUnknown: "owners never seen with a site",
@@ -60,7 +60,7 @@ var codeTexts = [codes]string{
 	Rejected:        "the same move was refused and nothing has changed since",
 	MoveLimit:       "beyond the moves of one window",
 	ByteLimit:       "beyond the bytes of one window",
-	Nearest:         "moved to the nearest site",
+	LMatch:          "moved to their L-match",
 }
 
 // tally counts owners by code and names the first owner of each in id order:

@@ -45,7 +45,7 @@ func hour(n int) int64 {
 	return time.Date(2026, 1, 1, n-1, 0, 0, 0, time.UTC).UnixMicro()
 }
 
-func TestScripts(t *testing.T) {
+func TestGoldenScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts: %v", err)

@@ -14,9 +14,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestVersionRules prints what the rules say about each kind of move for each
+// TestGoldenVersionRules prints what the rules say about each kind of move for each
 // kind of location, and compares it with the golden table.
-func TestVersionRules(t *testing.T) {
+func TestGoldenVersionRules(t *testing.T) {
 	at := func(site string, v uint64) *control.Location {
 		return &control.Location{Site: site, Version: v, State: control.Live}
 	}
