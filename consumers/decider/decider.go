@@ -214,6 +214,10 @@ func (d *Decider) stop(ctx context.Context) error {
 	if !d.live || d.dirty || d.since == 0 {
 		return nil
 	}
+	if !d.opts.Client.NC.IsConnected() {
+		d.log.Warn().Msg("stopped without a snapshot: there is no connection to the bus")
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.opts.StopWithin)
 	defer cancel()
 	if err := d.snapshot(ctx); err != nil {

@@ -46,9 +46,7 @@ func TestReadinessFollowsTheBus(t *testing.T) {
 	s.awaitReady(false)
 	began := time.Now()
 	s.stop()
-	if took := time.Since(began); took > 25*time.Second {
+	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("stopped after %s without a bus", took)
-	} else {
-		t.Logf("stopped after %s without a bus", took)
 	}
 }
