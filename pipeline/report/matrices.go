@@ -64,12 +64,18 @@ func (m *Matrices) open(r *window.Rollup) (*matrix, error) {
 	defer rec.Release()
 	props := parquet.NewWriterProperties(
 		parquet.WithCompression(compress.Codecs.Zstd), parquet.WithCreatedBy("penstock"), parquet.WithMaxRowGroupLength(1<<30))
-	w, err := pqarrow.NewFileWriter(rec.Schema(), out, props, pqarrow.NewArrowWriterProperties())
+	w, err := pqarrow.NewFileWriter(rec.Schema(), synced{out}, props, pqarrow.NewArrowWriterProperties())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("matrices: %w", err), out.Close())
 	}
 	return &matrix{pending: empty, out: out, writer: w}, nil
 }
+
+// synced is a file that is on disk once it is closed. The Parquet writer closes
+// the file under it after its footer.
+type synced struct{ *os.File }
+
+func (f synced) Close() error { return errors.Join(f.Sync(), f.File.Close()) }
 
 // Add takes the rows of one closed window of a rollup. Windows of a rollup come
 // in ascending order.
@@ -119,7 +125,6 @@ func (m *Matrices) Close() error {
 		if err := f.flush(); err != nil {
 			return errors.Join(err, m.Abort())
 		}
-		// The Parquet writer closes the file under it.
 		if err := f.writer.Close(); err != nil {
 			return errors.Join(fmt.Errorf("matrices: %w", err), m.Abort())
 		}

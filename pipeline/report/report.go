@@ -105,7 +105,7 @@ type Schedule struct {
 }
 
 // strategyNames are the names of the strategies in a report.
-var strategyNames = [strategies]string{"this replay", "nearest", "distance-only"}
+var strategyNames = [strategies]string{"replay", "nearest", "distance-only"}
 
 // Fill adds what the collector has seen to a report.
 func (c *Collector) Fill(r *Report) {
