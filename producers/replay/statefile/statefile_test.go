@@ -12,7 +12,7 @@ func TestWriteReplacesTheWholeFile(t *testing.T) {
 	if err := os.WriteFile(path+".tmp", []byte("half of something that was longer"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range []string{"first, and longer", "second"} {
+	for _, v := range []string{"first, and longer", "third!", "fourth", "fifth!", "second"} {
 		if err := Write(path, v); err != nil {
 			t.Fatal(err)
 		}
