@@ -33,7 +33,8 @@ type tableMemory struct {
 	ends    []int64
 	keys    []columnar.TextMemory
 	values  []valueMemory
-	writer  columnar.Writer
+	// A writer keeps the schema that it made last, so that each rollup has one.
+	writers map[*Rollup]*columnar.Writer
 	stream  []byte
 }
 
@@ -67,7 +68,7 @@ func (t *Table) Encode(dst []byte) ([]byte, error) {
 		return dst, fmt.Errorf("pane of %s with %d rows, expected at most %d", t.Rollup.Name, t.Len(), MaxRows)
 	}
 	var err error
-	m.stream, err = m.writer.Write(m.stream[:0], m.columns, t.Len(), map[string]string{metaRollup: t.Rollup.Name})
+	m.stream, err = m.writer(t.Rollup).Write(m.stream[:0], m.columns, t.Len(), map[string]string{metaRollup: t.Rollup.Name})
 	if err != nil {
 		return dst, fmt.Errorf("encode pane of %s: %w", t.Rollup.Name, err)
 	}
@@ -175,6 +176,18 @@ func (m *tableMemory) histogram(name string, mem *valueMemory, hists []Bins) {
 	mem.countChild = columnar.Fixed("item", columnar.Int64, mem.counts)
 	bins.Child, counts.Child = &mem.binsChild, &mem.countChild
 	m.columns = append(m.columns, bins, counts)
+}
+
+func (m *tableMemory) writer(r *Rollup) *columnar.Writer {
+	w := m.writers[r]
+	if w == nil {
+		if m.writers == nil {
+			m.writers = map[*Rollup]*columnar.Writer{}
+		}
+		w = new(columnar.Writer)
+		m.writers[r] = w
+	}
+	return w
 }
 
 // release lets go of the table, so that the pool doesn't hold it.
