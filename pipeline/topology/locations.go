@@ -87,14 +87,13 @@ type purgeWatch struct {
 // run watches until the context ends. A watch that ends by itself is taken up
 // again: a bus that was away must not leave the operator without a hand.
 func (w *purgeWatch) run(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
 		if err := w.follow(ctx); err != nil && ctx.Err() == nil {
 			w.log.Warn().Err(err).Msg("cannot wait for purges, trying again")
 		}
-		if clock.System().Sleep(ctx, time.Second) != nil {
-			return nil
-		}
+		_ = clock.System().Sleep(ctx, time.Second) // The context's end shows above.
 	}
+	return nil
 }
 
 func (w *purgeWatch) follow(ctx context.Context) error {

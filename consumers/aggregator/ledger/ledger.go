@@ -146,9 +146,6 @@ func (l *Ledger) Watermark() int64 { return l.watermark }
 // Total returns the account since the beginning.
 func (l *Ledger) Total() window.Account { return l.total }
 
-// Since returns the account since the last commit.
-func (l *Ledger) Since() window.Account { return l.since.account }
-
 // Windows returns how many windows have counts since the last commit.
 func (l *Ledger) Windows() int { return len(l.since.windows) }
 

@@ -1,22 +1,6 @@
 package placement
 
-import (
-	"maps"
-
-	"penstock/schemas/control"
-)
-
-// Why an outcome changed nothing: the keys of Ignored.
-const (
-	IgnoredStatus  = "unknown-status" // a status that no move has
-	IgnoredOwner   = "unknown-owner"  // an owner that was never moved
-	IgnoredVersion = "other-version"  // a version that isn't the owner's last
-	IgnoredTwice   = "answered"       // the move has its outcome already
-)
-
-// Ignored returns how many outcomes changed nothing since the process began, by
-// reason. It is no part of the state: after a restart outcomes may come again.
-func (t *TMatch) Ignored() map[string]int64 { return maps.Clone(t.ignored) }
+import "penstock/schemas/control"
 
 // outcomeStatus maps what executors say to how a move stands; 0 for a status
 // that no move has.
@@ -40,28 +24,16 @@ func outcomeStatus(s control.Status) uint8 {
 // destination, its cooldown begins now, that is at the end of the last window,
 // and the move enters the history. Anything else: it stays where it was, and no
 // cooldown begins, since nothing has changed (P35). Outcomes of moves that the
-// policy doesn't wait for change nothing but the counts of Ignored.
+// policy doesn't wait for change nothing; the decider counts them.
 func (t *TMatch) Apply(o *control.Outcome) {
 	s := t.state
 	status := outcomeStatus(o.Status)
 	id := s.names.find(o.Owner)
-	switch {
-	case status == 0:
-		t.ignored[IgnoredStatus]++
-		return
-	case id < 0 || s.move[id] < 0:
-		t.ignored[IgnoredOwner]++
+	if status == 0 || id < 0 || s.move[id] < 0 {
 		return
 	}
 	m := &s.moves[s.move[id]]
-	switch {
-	case m.version != o.Move:
-		t.ignored[IgnoredVersion]++
-		return
-	case m.status == moveAdvised && status == moveAdvised:
-		return
-	case m.status != movePending:
-		t.ignored[IgnoredTwice]++
+	if m.version != o.Move || m.status != movePending {
 		return
 	}
 	s.changeMove(id, func(m *moveRecord) {

@@ -59,7 +59,6 @@ type TMatch struct {
 	placeMoved []uint64 // bit by id: its place changed in this window; nil: none did
 	want       []uint16 // the match of the plan, by id
 	evacuated  []bool   // by site: what best and ties were computed for
-	ignored    map[string]int64
 	batch      []*weights
 	scratch    []int
 }
@@ -83,7 +82,6 @@ func New(c Config) (*TMatch, error) {
 		mean: c.Place == Mean, tolerance: int64(math.Round(c.TieTolerance * unit)),
 		workers: min(runtime.GOMAXPROCS(0), maxWorkers), siteIndex: make(map[string]uint16, n),
 		limit: make([]int64, n+1), residency: NewResidency(c.Sites, c.Residency), evacuated: make([]bool, n),
-		ignored: make(map[string]int64),
 	}
 	for i, s := range c.Sites {
 		t.siteIndex[s.Name] = uint16(i + 1)

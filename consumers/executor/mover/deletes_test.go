@@ -39,9 +39,7 @@ func TestDeleteAfter(t *testing.T) {
 		t.Errorf("after 24 h the copy is %v, after 23 h %v", o, p)
 	}
 	now.Advance(time.Hour)
-	for w.count("deletes deleted") < 2 {
-		time.Sleep(time.Millisecond)
-	}
+	w.await("deletes deleted", 2)
 	cancel()
 	ok(t, <-done)
 	if mark := w.mark("a", "p"); mark.State != objectstore.Absent || m.Pending() != 0 {
@@ -60,9 +58,7 @@ func TestRunHearsOfDeletions(t *testing.T) {
 	go func() { done <- m.Run(ctx) }()
 	w.put("a", "o", objects(2))
 	w.apply(m, move("o", "a", "b", 1))
-	for w.count("deletes deleted") < 1 {
-		time.Sleep(time.Millisecond)
-	}
+	w.await("deletes deleted", 1)
 	cancel()
 	ok(t, <-done)
 }

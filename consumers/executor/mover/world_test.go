@@ -34,6 +34,7 @@ type world struct {
 	repeats  int // answers that the bus would have dropped
 	known    int // answered AlreadyApplied
 	counts   map[string]int64
+	counted  chan struct{} // closed and replaced at each count
 }
 
 var sites = []string{"a", "b", "c"}
@@ -42,7 +43,7 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{
 		t: t, stores: map[string]*dir.Store{}, table: locations.NewMemory(), folder: t.TempDir(),
-		outcomes: map[ownerVersion]control.Outcome{}, counts: map[string]int64{},
+		outcomes: map[ownerVersion]control.Outcome{}, counts: map[string]int64{}, counted: make(chan struct{}),
 	}
 	for _, site := range sites {
 		s, err := dir.Open(t.TempDir(), dir.Options{NoSync: true})
@@ -64,6 +65,27 @@ func (w *world) Count(c executor.Counter, reason string, n int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.counts[string(c)+" "+reason] += n
+	close(w.counted)
+	w.counted = make(chan struct{})
+}
+
+// await waits until a counter has reached n.
+func (w *world) await(what string, n int64) {
+	w.t.Helper()
+	late := time.After(time.Minute)
+	for {
+		w.mu.Lock()
+		got, counted := w.counts[what], w.counted
+		w.mu.Unlock()
+		if got >= n {
+			return
+		}
+		select {
+		case <-counted:
+		case <-late:
+			w.t.Fatalf("%s: %d, expected %d", what, got, n)
+		}
+	}
 }
 
 func (w *world) count(what string) int64 {
