@@ -64,7 +64,11 @@ type link struct {
 // and sums of such might overflow.
 const year = 366 * 86400 * 1_000_000
 
-const linkBytes = 192 + 32
+// Estimated bytes of a link with its part of the index, and of a window.
+const (
+	linkBytes       = 192 + 32
+	fastWindowBytes = 192 + leastIndex
+)
 
 func newFast() *fast {
 	return &fast{frames: frames[fastWindow]{width: window.Delay.Width.Microseconds()}}
@@ -78,7 +82,7 @@ func (*fast) Columns() []string {
 }
 
 func (s *fast) Size() int {
-	return s.size + s.components.bytes() + s.sites.bytes() + frameBytes*len(s.frames.list)
+	return s.size + s.components.bytes() + s.sites.bytes() + fastWindowBytes*len(s.frames.list)
 }
 
 func (s *fast) Add(b *event.Requests, class []ledger.Class) (excluded int64) {

@@ -23,6 +23,9 @@ type slot struct {
 
 const leastBits = 5
 
+// leastIndex is the bytes of the smallest index with a key.
+const leastIndex = 16 << leastBits
+
 // at returns the value of a key, 0 and new if the key is new. The pointer holds
 // until the next call.
 func (x *index) at(key uint64) *int64 {

@@ -71,7 +71,7 @@ const (
 	pairBytes  = 32
 	seenBytes  = 96 + 32
 	nameBytes  = 16 + 16 + 8
-	frameBytes = 256
+	frameBytes = 256 + 4*leastIndex
 )
 
 func newOwners() *owners {
