@@ -56,10 +56,9 @@ type Stats struct {
 // options give the same requests. The request that emit is given is valid
 // during the call; its error ends reading and is returned as it is.
 //
-// Events are lines of user, time, latitude, longitude and venue; friends are
-// lines of two users and, if there is a third column, the social level between
-// them, else 1. An edge holds both ways. Of one that stands twice the greater
-// level holds. Columns are separated by tabs.
+// Events are lines of user, time, latitude, longitude and venue, separated by
+// tabs; of friends, see EachFriendship. An edge holds both ways. Of one that
+// stands twice the greater level holds.
 func Read(ctx context.Context, events, friends string, o Options, emit func(*event.Request) error) (Stats, error) {
 	if o.Bytes == 0 {
 		o.Bytes = DefaultBytes

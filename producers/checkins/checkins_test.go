@@ -208,13 +208,15 @@ func TestBadLines(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"a":          `field line: got "1 columns", expected two users`,
-		"a\tb\t1\t2": `got "4 columns"`,
-		"a\t":        `field friend: got ""`,
-		"\ta":        `field user: got ""`,
-		"a\tb\t0":    `field level: got "0", expected a whole number`,
-		"a\tb\t1.5":  `field level: got "1.5"`,
-		"a b":        `got "1 columns"`,
+		"a":           `field line: got "1 columns", expected two users`,
+		"a\tb\t1\t2":  `got "4 columns"`,
+		"a,b,c":       `field level: got "c"`,
+		"a,b\tc,d\te": `field level: got "e"`,
+		"a\t":         `field friend: got ""`,
+		"\ta":         `field user: got ""`,
+		"a\tb\t0":     `field level: got "0", expected a whole number`,
+		"a\tb\t1.5":   `field level: got "1.5"`,
+		"a b":         `got "1 columns"`,
 	} {
 		got := readFiles(save(t, "events", good), save(t, "friends", "a\tb\n"+line+"\n"), Options{})
 		if got.err != nil || got.stats.Bad != 1 || len(got.bad) != 1 || !strings.Contains(got.bad[0].Error(), want) {

@@ -1,6 +1,7 @@
 package checkins
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -23,23 +24,31 @@ type friend struct {
 	level int64
 }
 
-// maxLevel keeps sums of levels far from overflow.
-const maxLevel = 1 << 32
+// MaxLevel is the greatest social level of a line: it keeps sums of levels far
+// from overflow.
+const MaxLevel = 1 << 32
 
-// readFriends reads the friends file. Lines that begin with # are comments, as
-// in the files of SNAP.
-func readFriends(ctx context.Context, name string, h *history, bad func(recording.BadLine)) (*graph, error) {
-	g := &graph{of: make([][]friend, len(h.names))}
-	stats, err := recording.EachLine(ctx, name, bad, func(line []byte) *recording.LineFault {
+// EachFriendship reads a friends file (plain, gz, zst) and calls add for each
+// edge: lines of two users and, if there is a third column, the social level
+// between them, else 1. Columns are separated by tabs, or by commas in a line
+// without a tab. Lines that begin with # are comments, as in the files of SNAP.
+// What cannot be used is told to bad (nil: only counted); the errors are those of
+// recording.EachLine. An edge holds both ways and may stand twice.
+func EachFriendship(ctx context.Context, name string, bad func(recording.BadLine), add func(a, b string, level int64)) (recording.Stats, error) {
+	return recording.EachLine(ctx, name, bad, func(line []byte) *recording.LineFault {
 		if line[0] == '#' {
 			return nil
 		}
 		var fields [3][]byte
-		n := split(line, fields[:])
+		separator := byte('\t')
+		if bytes.IndexByte(line, '\t') < 0 {
+			separator = ','
+		}
+		n := split(line, separator, fields[:])
 		if n != 2 && n != 3 {
 			return &recording.LineFault{
 				Field: "line", Got: strconv.Itoa(n) + " columns",
-				Expected: "two users and perhaps a social level, separated by tabs",
+				Expected: "two users and perhaps a social level, separated by tabs or commas",
 			}
 		}
 		for i, field := range [...]string{"user", "friend"} {
@@ -50,14 +59,20 @@ func readFriends(ctx context.Context, name string, h *history, bad func(recordin
 		level := int64(1)
 		if n == 3 {
 			v, err := strconv.ParseInt(string(fields[2]), 10, 64)
-			if err != nil || v < 1 || v > maxLevel {
+			if err != nil || v < 1 || v > MaxLevel {
 				return wrong("level", fields[2], "a whole number of 1 or more")
 			}
 			level = v
 		}
-		g.add(h, string(fields[0]), string(fields[1]), level)
+		add(string(fields[0]), string(fields[1]), level)
 		return nil
 	})
+}
+
+// readFriends reads the friends file.
+func readFriends(ctx context.Context, name string, h *history, bad func(recording.BadLine)) (*graph, error) {
+	g := &graph{of: make([][]friend, len(h.names))}
+	stats, err := EachFriendship(ctx, name, bad, func(a, b string, level int64) { g.add(h, a, b, level) })
 	if err != nil {
 		return nil, err
 	}

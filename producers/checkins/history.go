@@ -92,7 +92,7 @@ func (h *history) order() {
 // parseEvent reads user, time, latitude and longitude of a line.
 func parseEvent(line []byte, c *checkIn) ([]byte, *recording.LineFault) {
 	var fields [5][]byte
-	n := split(line, fields[:])
+	n := split(line, '\t', fields[:])
 	if n < 4 || n > 5 {
 		return nil, &recording.LineFault{
 			Field: "line", Got: strconv.Itoa(n) + " columns",
@@ -123,13 +123,13 @@ func venueOf(line []byte) []byte {
 	return line
 }
 
-// split cuts a line at its tabs into fields and returns how many it has, which
+// split cuts a line at its separators into fields and returns how many it has, which
 // may be more than there is room for.
-func split(line []byte, fields [][]byte) int {
+func split(line []byte, separator byte, fields [][]byte) int {
 	n := 0
 	for more := true; more; n++ {
 		var field []byte
-		field, line, more = bytes.Cut(line, []byte{'\t'})
+		field, line, more = bytes.Cut(line, []byte{separator})
 		if n < len(fields) {
 			fields[n] = field
 		}
