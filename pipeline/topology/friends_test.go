@@ -22,7 +22,7 @@ func TestFriends(t *testing.T) {
 	for name, text := range map[string]string{
 		"once":        "ann\tben b\t3\ncat\tann\n",
 		"both ways":   "# Nodes: 3 Edges: 4, as SNAP begins its files\nann\tben b\t3\nben b\tann\t3\nann\tcat\ncat\tann\n",
-		"commas":      "cat,ann\nben b,ann,3\nann,ann\n",
+		"commas":      "cat,ann\ncat,cat\nben b,ann,3\n",
 		"lesser last": "ann\tben b\t3\nann\tben b\ncat\tann\n",
 	} {
 		got, err := ReadFriends(t.Context(), write(t, text), func(b recording.BadLine) { t.Errorf("%s: %v", name, &b) })
@@ -35,7 +35,7 @@ func TestFriends(t *testing.T) {
 // TestFriendsMalformed: lines that cannot be used are told of and change nothing.
 func TestFriendsMalformed(t *testing.T) {
 	bad := 0
-	got, err := ReadFriends(t.Context(), write(t, "ann\tben\nann\n\xff\tann\nann\tcat\t9223372036854775807\nann\tcat\t0\n"),
+	got, err := ReadFriends(t.Context(), write(t, "a\tb\nc\n\xff\td\ne\tf\t9223372036854775807\ng\th\t0\n"),
 		func(recording.BadLine) { bad++ })
 	if err != nil || len(got) != 2 || bad != 4 {
 		t.Errorf("%v, %v, %d malformed", got, err, bad)
