@@ -59,6 +59,10 @@ crash: build ## Kill the whole process at 20 seeded points of make run; the resu
 whole: ## Run what takes long as a whole: all seeds, a minute of fencing, 20 kills.
 	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 90m -v -run 'CheckIns|Fence|Kill' ./pipeline/cmd/penstock/ -args -kills 20
 
+.PHONY: fence
+fence: ## Stop and wake two aggregator processes on one partition in turn for 60 s; windows and account must not differ.
+	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 10m -run TestTwoAggregatorsOnOnePartition ./pipeline/cmd/penstock/
+
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder for FUZZTIME (default 20s) each.
 	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p 2>/dev/null | grep '^Fuzz'); do \

@@ -2,8 +2,11 @@ package topology
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"penstock/infra/bus"
 	"penstock/infra/clock"
@@ -16,6 +19,9 @@ const (
 	lookEvery = 500 * time.Millisecond
 	// askWithin bounds the question whether the bus is there.
 	askWithin = 2 * time.Second
+	// silentPeer is after how long without a word from a replica its leader
+	// cannot count on it; it asks every second.
+	silentPeer = 5 * time.Second
 )
 
 // watched is a part of which readiness tells.
@@ -54,7 +60,9 @@ func (v *serving) look(ctx context.Context) error {
 }
 
 // watchBus makes readiness follow the bus. A connection says little: a cluster
-// without a majority keeps it, so the leader of EVENTS is asked.
+// without a majority keeps it, so the leader of EVENTS is asked. It goes on
+// answering for long when it has lost its replicas, and takes no write: so it is
+// asked for them too.
 func (v *serving) watchBus(ctx context.Context) error {
 	client, err := v.bus.Client(ctx, "watch")
 	if err != nil {
@@ -86,8 +94,29 @@ func ask(ctx context.Context, client *bus.Client) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	if _, err := client.State(ctx, subject.EventsStream); err != nil {
+	st, err := client.JS.Stream(ctx, client.Stream(subject.EventsStream))
+	if err != nil {
 		return fmt.Errorf("the bus does not answer; what is in force goes on: %w", err)
 	}
-	return nil
+	return majority(st.CachedInfo().Cluster)
+}
+
+var errMinority = errors.New("fewer than half of the replicas of EVENTS can be reached, so that nothing can be stored; what is in force goes on")
+
+// majority reports whether a stream's leader has enough replicas to store
+// anything; a single server has none and needs none.
+func majority(c *jetstream.ClusterInfo) error {
+	if c == nil || len(c.Replicas) == 0 {
+		return nil
+	}
+	there := 1 // the leader, who answered
+	for _, r := range c.Replicas {
+		if !r.Offline && r.Active < silentPeer {
+			there++
+		}
+	}
+	if 2*there > len(c.Replicas)+1 {
+		return nil
+	}
+	return errMinority
 }

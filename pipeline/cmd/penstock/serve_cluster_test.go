@@ -21,6 +21,7 @@ type cluster struct {
 	t       testing.TB
 	opts    []*natsserver.Options
 	servers []*natsserver.Server
+	down    int // the one that was taken down last
 }
 
 func startCluster(t testing.TB) *cluster {
@@ -109,6 +110,7 @@ func (c *cluster) killLeader(stream string, w *crowd, last bool, during func()) 
 	})
 	// Nothing is cleared up on the way down but what a server owes its peers:
 	// clients find their connections closed.
+	c.down = leader
 	c.servers[leader].Shutdown()
 	during()
 	c.servers[leader].WaitForShutdown()
@@ -185,5 +187,14 @@ func TestServeOnACluster(t *testing.T) {
 	if out := must(t, "locations", "verify", "--config", cfg, "--nats", n.address()); !strings.Contains(out, "12 with exactly one live copy") {
 		t.Errorf("locations verify: %s", out)
 	}
+
+	// One server is down. Without a second one there is no majority: connections
+	// stand, and nothing is answered.
+	n.servers[(n.down+1)%3].Shutdown()
+	eventually(t, "the bus to be found without a majority", func() bool {
+		return strings.Contains(s.awaitReady(false), "nothing can be stored")
+	})
+	n.start(n.down)
+	s.awaitReady(true)
 	s.stop()
 }
