@@ -9,6 +9,7 @@ import (
 
 	"penstock/consumers/decider"
 	"penstock/consumers/decider/placement"
+	"penstock/consumers/executor/locations"
 	"penstock/infra/bus"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
@@ -63,16 +64,18 @@ func Explain(ctx context.Context, client *bus.Client, owner string, log zerolog.
 }
 
 func (e *Explained) locate(ctx context.Context, client *bus.Client) error {
-	kv, err := client.KV(ctx, subject.LocationsKV)
+	table, err := locations.Open(ctx, client)
 	if err != nil {
 		return err
 	}
-	entry, err := kv.Get(ctx, subject.Encode(e.Owner))
+	l, revision, err := table.Get(ctx, e.Owner)
 	if err != nil {
-		return nil //nolint:nilerr // An owner without an entry is where it was first seen.
+		return err
 	}
-	e.Location, err = control.DecodeLocation(entry.Value())
-	return err
+	if revision > 0 { // An owner without an entry is where it was first seen.
+		e.Location = &l
+	}
+	return nil
 }
 
 // history gathers the owner's moves from the commands that the bus still holds.
