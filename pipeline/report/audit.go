@@ -37,7 +37,7 @@ type GroupAudit struct {
 	Incomplete []window.Interval         `json:"incomplete,omitempty"`
 	Excluded   int64                     `json:"excluded_samples"`
 	Behind     uint64                    `json:"behind"` // sequences of EVENTS not yet covered by the slowest partition
-	Watermark  time.Time                 `json:"watermark"`
+	Watermark  time.Time                 `json:"watermark,omitzero"`
 }
 
 // NewAudit reads WINDOWS from its beginning and checks the account: each

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -43,14 +44,14 @@ type KindStatus struct {
 	Decision *control.Decision `json:"decision,omitempty"`
 	Mode     control.Mode      `json:"mode,omitempty"` // set by the operator
 	Frozen   bool              `json:"frozen"`
-	At       time.Time         `json:"at"` // on the bus
+	At       time.Time         `json:"at,omitzero"` // on the bus
 }
 
 // Progress is how far a group of rollups has come on its slowest partition.
 type Progress struct {
 	Group     string    `json:"group"`
 	Behind    uint64    `json:"behind"` // messages of EVENTS not yet covered
-	Watermark time.Time `json:"watermark"`
+	Watermark time.Time `json:"watermark,omitzero"`
 }
 
 // SwitchSetting is one switch of the operator.
@@ -150,24 +151,25 @@ func (s *Status) kind(ctx context.Context, client *bus.Client, k control.Kind, e
 
 func (s *Status) progress(ctx context.Context, client *bus.Client, group string, last uint64) error {
 	p := Progress{Group: group}
-	floor := int64(window.NullInt)
+	floor := int64(math.MaxInt64)
 	for n := range client.Partitions() {
 		m, err := client.Last(ctx, subject.WindowsStream, subject.Windows(group, n))
 		if errors.Is(err, bus.ErrNoMessage) {
 			p.Behind, floor = last, window.NullInt
-			break
+			continue
 		}
 		if err != nil {
 			return err
 		}
+		// Flushes are atomic: the last message of a subject is a commit.
 		c, err := window.CommitOf(m.Header, m.Data)
 		if err != nil {
-			continue // A flush is under way: its commit comes next.
+			s.Faults = append(s.Faults, fmt.Sprintf("%s, sequence %d: %v", m.Subject, m.Seq, err))
+			p.Behind, floor = last, window.NullInt
+			continue
 		}
 		p.Behind = max(p.Behind, last-min(c.Covered, last))
-		if n == 0 || c.Watermark < floor {
-			floor = c.Watermark
-		}
+		floor = min(floor, c.Watermark)
 	}
 	if floor != window.NullInt {
 		p.Watermark = time.UnixMicro(floor).UTC()
@@ -211,7 +213,11 @@ func (s *Status) Print(w io.Writer) error {
 		b.WriteString("nothing decided yet\n")
 	}
 	for _, p := range s.Progress {
-		fmt.Fprintf(&b, "%s: watermark %s, %d messages of EVENTS behind\n", p.Group, p.Watermark.Format(time.RFC3339), p.Behind)
+		mark := "no watermark yet"
+		if !p.Watermark.IsZero() {
+			mark = "watermark " + p.Watermark.Format(time.RFC3339)
+		}
+		fmt.Fprintf(&b, "%s: %s, %d messages of EVENTS behind\n", p.Group, mark, p.Behind)
 	}
 	fmt.Fprintf(&b, "locations: %d owners were moved, imported or pinned; the others are where they were first seen\n\n", s.Owners)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
