@@ -47,14 +47,29 @@ func Read(name string, content []byte) (*Config, error) {
 	if len(file.Docs) > 0 && file.Docs[0].Body != nil {
 		d.decode(file.Docs[0].Body, "", reflect.ValueOf(&cfg).Elem())
 	}
-	if len(d.faults) == 0 {
-		d.faults = validate(&cfg, d.at)
-	}
+	d.faults = append(d.faults, d.meaning(&cfg)...)
 	if len(d.faults) > 0 {
 		sort.SliceStable(d.faults, func(i, j int) bool { return d.faults[i].Line < d.faults[j].Line })
 		return nil, d.faults
 	}
 	return &cfg, nil
+}
+
+// meaning returns the faults of what could be read. What could not is empty or at
+// its default, and is not named twice; nor is a site unknown that may stand in a
+// list that could not be read.
+func (d *decoder) meaning(cfg *Config) Faults {
+	sites := slices.ContainsFunc(d.faults, func(f Fault) bool { return within(f.Path, "sites") })
+	return slices.DeleteFunc(validate(cfg, d.at), func(f Fault) bool {
+		return sites && (within(f.Path, "residency") || within(f.Path, "prices")) ||
+			slices.ContainsFunc(d.faults, func(form Fault) bool { return within(f.Path, form.Path) })
+	})
+}
+
+// within reports whether a path is another or lies below it.
+func within(path, other string) bool {
+	rest, ok := strings.CutPrefix(path, other)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // syntaxFault turns the parser's error, which draws the place in several lines,

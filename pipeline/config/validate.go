@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"path"
@@ -106,7 +107,7 @@ func (c *checker) others(cfg *Config) {
 	c.between("split.max_step.up", cfg.Split.MaxStep.Up, 0, 1)
 	c.oneOf("servers.policy", cfg.Servers.Policy, "A1", "A2", "A3", "rr", "wrr", "ll", "cap", "p2c", "peak-ewma", "prequal", "icbs")
 	c.need(cfg.Servers.Window > 0, "servers.window", cfg.Servers.Window.String(), "more than 0")
-	for _, name := range sortedKeys(cfg.Servers.Classes) {
+	for _, name := range slices.Sorted(maps.Keys(cfg.Servers.Classes)) {
 		cl, p := cfg.Servers.Classes[name], "servers.classes."+name
 		c.need(cl.TMax > 0, p+".t_max", cl.TMax.String(), "more than 0")
 		c.need(cl.Penalty >= 0, p+".penalty", num(cl.Penalty), "0 or more")
@@ -117,7 +118,7 @@ func (c *checker) others(cfg *Config) {
 	c.between("coding.connections", float64(cfg.Coding.Connections), 1, 4096)
 	c.between("coding.k_max", float64(cfg.Coding.KMax), 1, 128)
 	c.between("coding.r_max", cfg.Coding.RMax, 1, 16)
-	for _, site := range sortedKeys(cfg.Prices.Egress) {
+	for _, site := range slices.Sorted(maps.Keys(cfg.Prices.Egress)) {
 		p := "prices.egress." + site
 		c.need(cfg.Site(site) != nil, p, site, "the name of a site")
 		c.need(cfg.Prices.Egress[site] >= 0, p, num(cfg.Prices.Egress[site]), "0 or more US dollars a GB")
@@ -139,15 +140,6 @@ func (c *checker) bus(cfg *Config) {
 		loopback := host == "localhost" || ip != nil && ip.IsLoopback()
 		c.need(loopback || t.TokenFile != "", "telemetry.token_file", "", "a token file, since listen is off loopback")
 	}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // Notes says what of a valid configuration does nothing yet or deserves a
