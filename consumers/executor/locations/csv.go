@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
@@ -231,6 +232,9 @@ func parseRow(fields []string, at map[string]int, n int, o ImportOptions) (row, 
 	w := row{owner: get("owner"), l: control.Location{Site: get("site"), State: control.Live, Since: o.Now.UTC()}}
 	if w.owner == "" || len(w.owner) > objectstore.MaxOwner {
 		return w, bad("owner", w.owner, fmt.Sprintf("1 to %d bytes", objectstore.MaxOwner))
+	}
+	if !utf8.ValidString(w.owner) {
+		return w, bad("owner", w.owner, "UTF-8, as in requests")
 	}
 	if w.l.Site == "" || len(o.Sites) > 0 && !slices.Contains(o.Sites, w.l.Site) {
 		return w, bad("site", w.l.Site, "one of "+strings.Join(o.Sites, ", "))

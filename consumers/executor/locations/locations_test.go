@@ -153,10 +153,12 @@ func TestImportBadRows(t *testing.T) {
 		"b,fine,,,,\n" +
 		"a,also \"fine\",3,true,2015-05-17T10:00:00Z,live\n" +
 		"b,there,,,,\n" +
-		"a,there2,,true,,\n"
+		"a,there2,,true,,\n" +
+		"a,\xff,,,,\n"
 	want := []string{
 		"3 field owner", "4 field site", "5 field version", "6 field pinned", "7 field since", "8 field state",
 		"9 2 fields", "10 field owner", "11 not a location: parse error", "12 field site",
+		"14 field owner",
 	}
 	table := NewMemory()
 	for _, owner := range []string{"there", "there2"} {
@@ -166,7 +168,7 @@ func TestImportBadRows(t *testing.T) {
 	o := ImportOptions{Sites: []string{"a", "b"}, Now: t0}
 	rep, err := Import(t.Context(), strings.NewReader(text), table, o)
 	ok(t, err)
-	if rep.Rows != 12 || rep.Written != 2 || rep.Unused != 10 || rep.Unchanged != 0 || len(rep.Bad) != 10 {
+	if rep.Rows != 13 || rep.Written != 2 || rep.Unused != 11 || rep.Unchanged != 0 || len(rep.Bad) != len(want) {
 		t.Errorf("account %+v", rep)
 	}
 	for i, b := range rep.Bad {
