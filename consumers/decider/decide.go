@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"penstock/consumers/panes"
 	"penstock/infra/bus"
 	"penstock/schemas/control"
@@ -150,7 +152,7 @@ func (d *Decider) fenced(ctx context.Context, msgs []bus.Msg, id string) (seq ui
 			return err
 		}
 		switch {
-		case header(m.Header, control.HeaderDecision) == id:
+		case nats.Header(m.Header).Get(control.HeaderDecision) == id:
 			seq = m.Seq
 			return nil
 		case m.Seq == d.state.Record:
@@ -186,11 +188,4 @@ func (d *Decider) reportSetAside(dec *decision) {
 			d.opts.Metrics.SetAside(d.kind, c.reason, n)
 		}
 	}
-}
-
-func header(h map[string][]string, name string) string {
-	if v := h[name]; len(v) > 0 {
-		return v[0]
-	}
-	return ""
 }

@@ -1,6 +1,7 @@
 package decider
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -201,7 +202,7 @@ func (d *Decider) takeWindows(ctx context.Context, m bus.Msg, ok bool) error {
 	if !ok {
 		ended, err := d.windows.Reopen(ctx)
 		if err == nil && ended {
-			err = cmpErr(ctx.Err(), bus.ErrClosed)
+			err = cmp.Or(ctx.Err(), bus.ErrClosed)
 		}
 		return err
 	}
@@ -295,11 +296,4 @@ func (d *Decider) lastRecord(ctx context.Context) (m bus.Msg, err error) {
 		return err
 	})
 	return m, err
-}
-
-func cmpErr(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }

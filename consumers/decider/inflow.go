@@ -1,6 +1,7 @@
 package decider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func (d *Decider) takeOutcome(ctx context.Context, m bus.Msg, ok bool) error {
 			return d.openOutcomes(ctx, d.state.Outcomes+1)
 		}
 		if err == nil {
-			err = cmpErr(ctx.Err(), bus.ErrClosed)
+			err = cmp.Or(ctx.Err(), bus.ErrClosed)
 		}
 		return err
 	}

@@ -1,11 +1,14 @@
 package decider
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/nats-io/nats.go"
 
 	"penstock/infra/bus"
 	"penstock/schemas/control"
@@ -33,7 +36,7 @@ func (d *Decider) nextRecord(ctx context.Context, in *bus.Reader, last uint64) (
 			return nil, ctx.Err()
 		case x, ok := <-in.C():
 			if !ok {
-				return nil, fmt.Errorf("records: %w", cmpErr(in.Err(), cmpErr(ctx.Err(), bus.ErrClosed)))
+				return nil, fmt.Errorf("records: %w", cmp.Or(in.Err(), ctx.Err(), bus.ErrClosed))
 			}
 			m = x
 		}
@@ -63,11 +66,11 @@ func parseRecord(m bus.Msg) (rec *recorded, part int, err error) {
 	if part, r.of, err = Part(m.Header); err != nil {
 		return nil, 0, fmt.Errorf("record %d: %w", m.Seq, err)
 	}
-	if r.windows, err = splitSequences(header(m.Header, control.HeaderWindowsSeq)); err != nil {
+	if r.windows, err = splitSequences(nats.Header(m.Header).Get(control.HeaderWindowsSeq)); err != nil {
 		return nil, 0, fmt.Errorf("record %d: %w: %w", m.Seq, control.ErrUndecodable, err)
 	}
 	for name, to := range map[string]*uint64{control.HeaderOutcomes: &r.outcomes, control.HeaderOperator: &r.revision} {
-		if *to, err = strconv.ParseUint(header(m.Header, name), 10, 64); err != nil {
+		if *to, err = strconv.ParseUint(nats.Header(m.Header).Get(name), 10, 64); err != nil {
 			return nil, 0, fmt.Errorf("record %d: header %s: %w: %w", m.Seq, name, control.ErrUndecodable, err)
 		}
 	}
@@ -78,7 +81,7 @@ func parseRecord(m bus.Msg) (rec *recorded, part int, err error) {
 // header. All parts of a decision have the same body; a reader of decisions
 // counts the window as decided at the last part and passes over the others.
 func Part(h map[string][]string) (part, of int, err error) {
-	s := header(h, control.HeaderPart)
+	s := nats.Header(h).Get(control.HeaderPart)
 	if s == "" {
 		return 1, 1, nil
 	}

@@ -13,8 +13,6 @@ import (
 	"penstock/schemas/subject"
 )
 
-type controlOutcome = control.Outcome
-
 const (
 	retryFirst = 20 * time.Millisecond
 	retryMost  = time.Second

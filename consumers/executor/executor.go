@@ -15,6 +15,7 @@ import (
 
 	"penstock/infra/bus"
 	"penstock/infra/clock"
+	"penstock/schemas/control"
 )
 
 // resumeTries is how often a target is asked to resume before Run fails: some 20 s
@@ -181,7 +182,7 @@ func (x *Executor) grace(ctx context.Context) (context.Context, func()) {
 // resume lets the target finish what it had begun. It can take long, so it ends
 // with ctx, not with the grace that follows.
 func (x *Executor) resume(ctx, work context.Context) error {
-	answer := func(_ context.Context, o controlOutcome) error { return x.answer(work, o, 0) }
+	answer := func(_ context.Context, o control.Outcome) error { return x.answer(work, o, 0) }
 	wait := retryFirst
 	for try := 1; ; try++ {
 		err := x.o.Target.Resume(ctx, answer)

@@ -149,7 +149,7 @@ func (x *Executor) decode(body []byte) (*control.Command, error) {
 }
 
 func (x *Executor) apply(ctx context.Context, c *command) error {
-	answer := func(ctx context.Context, o controlOutcome) error { return x.answer(ctx, o, c.Epoch) }
+	answer := func(ctx context.Context, o control.Outcome) error { return x.answer(ctx, o, c.Epoch) }
 	if c.Mode == control.Advise {
 		return x.o.Target.Decline(ctx, c.Command, control.Advised, answer)
 	}
@@ -159,8 +159,8 @@ func (x *Executor) apply(ctx context.Context, c *command) error {
 			return err
 		}
 	}
-	// DecodeCommand has checked the ttl. 0 means for ever.
-	if ttl, err := time.ParseDuration(c.TTL); err == nil && ttl != 0 && age > ttl {
+	// DecodeCommand has checked the ttl.
+	if ttl, err := time.ParseDuration(c.TTL); err == nil && age > ttl {
 		return x.o.Target.Decline(ctx, c.Command, control.Expired, answer)
 	}
 	return x.o.Target.Apply(ctx, c.Command, answer)
