@@ -201,7 +201,18 @@ func BenchmarkThinWindows(b *testing.B) {
 
 // TestTheBenchmarksWork runs each of them with few rows.
 func TestTheBenchmarksWork(t *testing.T) {
-	s := paperDay(t, 20_000)
+	s := paperDay(t, 10_000)
+	// First, while nothing else comes and goes on the heap.
+	t.Run("memory", func(t *testing.T) {
+		for _, g := range groups() {
+			if m := stateMemory(t, g, s); m.heap <= 0 || m.estimate <= 0 {
+				t.Errorf("group %s: %+v", g, m)
+			}
+		}
+		if heap := runMemory(t, 300); heap <= 0 {
+			t.Errorf("a run takes %v bytes", heap)
+		}
+	})
 	t.Run("day", func(t *testing.T) {
 		l, stop := start(t, openBus(t, bus.SyncInterval))
 		defer stop()
@@ -221,21 +232,11 @@ func TestTheBenchmarksWork(t *testing.T) {
 		l.aggregated(s, 10*time.Minute)
 	})
 	t.Run("zipf", func(t *testing.T) {
-		z := zipfRows(5000, 20_000)
+		z := zipfRows(2000, 10_000)
 		l, stop := start(t, openBus(t, bus.SyncInterval))
 		defer stop()
 		l.aggregated(z, 0)
 	})
-	t.Run("json", func(t *testing.T) { jsonEvents(t, bus.SyncInterval, s, 500) })
-	t.Run("memory", func(t *testing.T) {
-		for _, g := range groups() {
-			if m := stateMemory(t, g, s); m.heap <= 0 || m.estimate <= 0 {
-				t.Errorf("group %s: %+v", g, m)
-			}
-		}
-		if heap := runMemory(t, 1000); heap <= 0 {
-			t.Errorf("a run takes %v bytes", heap)
-		}
-	})
-	t.Run("windows", func(t *testing.T) { thinWindows(t, bus.SyncInterval, 2, 30) })
+	t.Run("json", func(t *testing.T) { jsonEvents(t, bus.SyncInterval, s, 300) })
+	t.Run("windows", func(t *testing.T) { thinWindows(t, bus.SyncInterval, 2, 12) })
 }
