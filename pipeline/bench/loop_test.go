@@ -59,7 +59,6 @@ type loop struct {
 	t      testing.TB
 	bus    *bus.Bus
 	events *bus.Client
-	wait   func(seq uint64)
 
 	mu      sync.Mutex
 	covered map[string]uint64
