@@ -83,22 +83,14 @@ func (d *deciding) run(ctx context.Context, one *decider.Decider) error {
 
 // again makes the next decider as soon as the bus allows; nil if the context
 // ends first.
-func (d *deciding) again(ctx context.Context) (*decider.Decider, error) {
-	for {
-		if clock.System().Sleep(ctx, fenceWait) != nil {
-			return nil, nil
-		}
-		one, err := d.make(ctx)
-		switch {
-		case err == nil:
-			return one, nil
-		case ctx.Err() != nil:
-			return nil, nil
-		case errors.Is(err, decider.ErrOptions):
-			return nil, err
+func (d *deciding) again(ctx context.Context) (one *decider.Decider, err error) {
+	for clock.System().Sleep(ctx, fenceWait) == nil {
+		if one, err = d.make(ctx); err == nil || errors.Is(err, decider.ErrOptions) {
+			return one, err
 		}
 		d.Logger.Warn().Err(err).Dur("wait", fenceWait).Msg("the decider cannot start again yet")
 	}
+	return nil, nil
 }
 
 // waiting says what keeps decisions from being made, "" if nothing.
