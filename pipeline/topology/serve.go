@@ -66,6 +66,12 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 	if err := s.complete(); err != nil {
 		return err
 	}
+	started := false
+	defer func() {
+		if !started && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			err = nil // Told to stop before it had started, which is no failure.
+		}
+	}()
 	if slices.Contains(s.Roles, Executor) {
 		if _, err := ConfiguredStores(s.Config); err != nil {
 			return err // Before anything is made on the bus.
@@ -97,6 +103,7 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 	if err := v.start(ctx); err != nil {
 		return errors.Join(err, v.parts.Stop())
 	}
+	started = true
 	return v.wait(ctx)
 }
 

@@ -50,3 +50,18 @@ func TestReadinessFollowsTheBus(t *testing.T) {
 		t.Errorf("stopped after %s without a bus", took)
 	}
 }
+
+// TestStopWhileStarting tells a process to stop as soon as it has opened its bus,
+// wherever it is by then.
+func TestStopWhileStarting(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	args := []string{"--config", configure(t, dir, settings{2, 0.3}), "--state", filepath.Join(dir, "state")}
+	for _, delay := range []time.Duration{0, 10 * time.Millisecond, 30 * time.Millisecond, 60 * time.Millisecond} {
+		s := launch(t, args...)
+		eventually(t, "the bus to be open", func() bool { return strings.Contains(s.errs.String(), "bus is open") })
+		time.Sleep(delay) // The moment of the stop is what is tried.
+		s.stop()
+	}
+	serve(t, args...).stop()
+}
