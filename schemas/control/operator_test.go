@@ -65,24 +65,3 @@ func TestSwitchesOf(t *testing.T) {
 		}
 	}
 }
-
-func FuzzDecodeSwitch(f *testing.F) {
-	f.Add("mode.placement", []byte(`{"version":1,"mode":"act"}`))
-	f.Add("rollback.placement", []byte(`{"version":1,"after":"2026-01-02T03:04:05Z"}`))
-	f.Fuzz(func(t *testing.T, key string, body []byte) {
-		s, err := DecodeSwitch(key, body)
-		if err != nil {
-			if !errors.Is(err, ErrUndecodable) {
-				t.Errorf("%v does not wrap ErrUndecodable", err)
-			}
-			return
-		}
-		again, err := Encode(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := DecodeSwitch(key, again); err != nil {
-			t.Errorf("%s is not read again: %v", again, err)
-		}
-	})
-}
