@@ -303,3 +303,23 @@ func FuzzEvent(f *testing.F) {
 		}
 	})
 }
+
+func FuzzFriendship(f *testing.F) {
+	f.Add([]byte("0\t1"))
+	f.Add([]byte("ann,ben,3"))
+	f.Add([]byte("a\tb\t9223372036854775807"))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		a, b, level, fault := parseFriendship(line)
+		if fault != nil {
+			if fault.Field == "" || fault.Expected == "" {
+				t.Errorf("a fault without a place: %+v", fault)
+			}
+			return
+		}
+		r := event.NewRequest(0)
+		r.User, r.Owner = string(a), string(b)
+		if err := r.Check(); err != nil || len(a) == 0 || len(b) == 0 || level < 1 || level > MaxLevel {
+			t.Errorf("%q, %q, level %d: %v", a, b, level, err)
+		}
+	})
+}

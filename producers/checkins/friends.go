@@ -39,34 +39,42 @@ func EachFriendship(ctx context.Context, name string, bad func(recording.BadLine
 		if line[0] == '#' {
 			return nil
 		}
-		var fields [3][]byte
-		separator := byte('\t')
-		if bytes.IndexByte(line, '\t') < 0 {
-			separator = ','
+		a, b, level, fault := parseFriendship(line)
+		if fault == nil {
+			add(string(a), string(b), level)
 		}
-		n := split(line, separator, fields[:])
-		if n != 2 && n != 3 {
-			return &recording.LineFault{
-				Field: "line", Got: strconv.Itoa(n) + " columns",
-				Expected: "two users and perhaps a social level, separated by tabs or commas",
-			}
-		}
-		for i, field := range [...]string{"user", "friend"} {
-			if f := checkID(field, fields[i]); f != nil {
-				return f
-			}
-		}
-		level := int64(1)
-		if n == 3 {
-			v, err := strconv.ParseInt(string(fields[2]), 10, 64)
-			if err != nil || v < 1 || v > MaxLevel {
-				return wrong("level", fields[2], "a whole number of 1 or more")
-			}
-			level = v
-		}
-		add(string(fields[0]), string(fields[1]), level)
-		return nil
+		return fault
 	})
+}
+
+// parseFriendship reads a line that is no comment.
+func parseFriendship(line []byte) (a, b []byte, level int64, fault *recording.LineFault) {
+	var fields [3][]byte
+	separator := byte('\t')
+	if bytes.IndexByte(line, '\t') < 0 {
+		separator = ','
+	}
+	n := split(line, separator, fields[:])
+	if n != 2 && n != 3 {
+		return nil, nil, 0, &recording.LineFault{
+			Field: "line", Got: strconv.Itoa(n) + " columns",
+			Expected: "two users and perhaps a social level, separated by tabs or commas",
+		}
+	}
+	for i, field := range [...]string{"user", "friend"} {
+		if f := checkID(field, fields[i]); f != nil {
+			return nil, nil, 0, f
+		}
+	}
+	level = 1
+	if n == 3 {
+		v, err := strconv.ParseInt(string(fields[2]), 10, 64)
+		if err != nil || v < 1 || v > MaxLevel {
+			return nil, nil, 0, wrong("level", fields[2], "a whole number of 1 or more")
+		}
+		level = v
+	}
+	return fields[0], fields[1], level, nil
 }
 
 // readFriends reads the friends file.
