@@ -335,7 +335,7 @@ func TestStop(t *testing.T) {
 	folder := t.TempDir()
 	m := r.mover("m", folder)
 	s := &slow{Target: m, started: make(chan uint64, 10), release: make(chan struct{})}
-	stop := r.run(executor.Options{Target: s, Workers: 2, AckWait: 200 * time.Millisecond})
+	stop := r.run(executor.Options{Target: s, Workers: 2, AckWait: 500 * time.Millisecond})
 	<-s.started
 	<-s.started
 	stopped := make(chan error, 1)
@@ -345,7 +345,7 @@ func TestStop(t *testing.T) {
 		t.Fatalf("stopped with commands in flight: %v", err)
 	case n := <-s.started:
 		t.Fatalf("command %d started while two are in flight", n)
-	case <-time.After(time.Second):
+	case <-time.After(1500 * time.Millisecond): // three times AckWait
 	}
 	close(s.release)
 	ok(t, <-stopped)

@@ -154,7 +154,7 @@ func TestAStallEndsTheAttemptAndNotTheReplay(t *testing.T) {
 	w := newWorld(t)
 	o, manual := w.options(rows, nil), clock.NewManual(epoch)
 	o.Clock = manual
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {

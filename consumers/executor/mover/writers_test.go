@@ -202,7 +202,7 @@ func TestHeldForTheRest(t *testing.T) {
 			if n++; n <= 10 {
 				// Every copy is out of date as soon as it is made, until writers
 				// are held.
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 				defer cancel()
 				_, err := w.stores["a"].Put(ctx, "o", "x", strings.NewReader(strconv.Itoa(n)), objectstore.Mark{})
 				if err == nil {
