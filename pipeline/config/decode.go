@@ -60,7 +60,7 @@ func Read(name string, content []byte) (*Config, error) {
 // list that could not be read.
 func (d *decoder) meaning(cfg *Config) Faults {
 	sites := slices.ContainsFunc(d.faults, func(f Fault) bool { return within(f.Path, "sites") })
-	return slices.DeleteFunc(validate(cfg, d.at), func(f Fault) bool {
+	return slices.DeleteFunc(validate(cfg, d.at, d.given), func(f Fault) bool {
 		return sites && (within(f.Path, "residency") || within(f.Path, "prices")) ||
 			slices.ContainsFunc(d.faults, func(form Fault) bool { return within(f.Path, form.Path) })
 	})
@@ -108,6 +108,12 @@ func (d *decoder) at(path string, got, expected string) Fault {
 		p = p[:i]
 	}
 	return Fault{File: d.file, Line: max(line, 1), Path: path, Got: got, Expected: expected}
+}
+
+// given reports whether the file has a field.
+func (d *decoder) given(path string) bool {
+	_, ok := d.lines[path]
+	return ok
 }
 
 func (d *decoder) fault(n ast.Node, path, got, expected string) {
@@ -243,21 +249,18 @@ func (d *decoder) unit(n ast.Node, path string, v reflect.Value) {
 	}
 	var parsed any
 	var err error
-	expected := ""
 	switch v.Interface().(type) {
 	case Duration:
 		parsed, err = parseDuration(text)
-		expected = "a duration such as 10s, 500ms or 1h"
 	case Size:
 		var s int64
 		s, err = parseSize(text)
-		parsed, expected = Size(s), expectedSize
+		parsed = Size(s)
 	case Rate:
 		parsed, err = parseRate(text)
-		expected = expectedRate
 	}
 	if err != nil {
-		d.fault(n, path, text, expected)
+		d.fault(n, path, text, strings.TrimPrefix(err.Error(), "expected "))
 		return
 	}
 	v.Set(reflect.ValueOf(parsed))

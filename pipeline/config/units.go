@@ -79,8 +79,11 @@ func parseRate(s string) (Rate, error) {
 	size, unit, ok := strings.Cut(s, "/")
 	perDay := map[string]int64{"s": 86400, "m": 1440, "h": 24, "d": 1}[unit]
 	n, err := parseSize(size)
-	if !ok || perDay == 0 || err != nil || n > math.MaxInt64/perDay {
+	if !ok || perDay == 0 || err != nil {
 		return Rate{}, fmt.Errorf("expected %s", expectedRate)
+	}
+	if n > math.MaxInt64/perDay {
+		return Rate{}, fmt.Errorf("expected %s", "a rate below 9000 PB a day")
 	}
 	return Rate{PerDay: n * perDay}, nil
 }

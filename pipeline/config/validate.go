@@ -15,6 +15,7 @@ import (
 // checker collects the faults of a decoded configuration.
 type checker struct {
 	at     func(path, got, expected string) Fault
+	given  func(path string) bool // whether the file has the field
 	faults Faults
 }
 
@@ -35,8 +36,8 @@ func (c *checker) between(path string, got, least, most float64) {
 func num(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
 // validate checks meaning: what each value may be, and what must fit together.
-func validate(cfg *Config, at func(path, got, expected string) Fault) Faults {
-	c := &checker{at: at}
+func validate(cfg *Config, at func(path, got, expected string) Fault, given func(path string) bool) Faults {
+	c := &checker{at: at, given: given}
 	c.sites(cfg)
 	c.placement(&cfg.Placement)
 	c.residency(cfg)
@@ -54,9 +55,10 @@ func (c *checker) sites(cfg *Config) {
 		c.need(s.Name != "" && len(s.Name) <= 200, p+".name", s.Name, "a name of 1 to 200 bytes")
 		c.need(!names[s.Name], p+".name", s.Name, "a name that no other site has")
 		names[s.Name] = true
-		c.need(s.Capacity.In(cfg.Placement.Window.Std()) > 0, p+".capacity", "", "the traffic that the site serves without queueing, such as 117MB/h")
-		c.between(p+".lat", s.Lat, -90, 90)
-		c.between(p+".lon", s.Lon, -180, 180)
+		// Whatever the window turns out to be: an hour is what it must be.
+		c.need(s.Capacity.In(time.Hour) > 0, p+".capacity", "", "the traffic that the site serves without queueing, such as 117MB/h")
+		c.degrees(p+".lat", s.Lat, 90)
+		c.degrees(p+".lon", s.Lon, 180)
 		if s.URL != "" {
 			u, err := url.Parse(s.URL)
 			c.need(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", p+".url", s.URL, "an http or https URL")
@@ -68,6 +70,15 @@ func (c *checker) sites(cfg *Config) {
 			stores[path.Clean(s.Store)] = true
 		}
 	}
+}
+
+// degrees wants a coordinate to be there: the equator is no default.
+func (c *checker) degrees(path string, got, most float64) {
+	if !c.given(path) {
+		c.need(false, path, "", "degrees from "+num(-most)+" to "+num(most))
+		return
+	}
+	c.between(path, got, -most, most)
 }
 
 func (c *checker) placement(p *Placement) {
@@ -134,8 +145,9 @@ func (c *checker) bus(cfg *Config) {
 	c.need(cfg.Bus.IdleTimeout.Std() >= 100*time.Millisecond, "bus.idle_timeout", cfg.Bus.IdleTimeout.String(), "at least 100ms")
 	c.between("mover.parallel", float64(cfg.Mover.Parallel), 1, 256)
 	if t := cfg.Telemetry; t.Listen != "" {
-		host, _, err := net.SplitHostPort(t.Listen)
-		c.need(err == nil, "telemetry.listen", t.Listen, "HOST:PORT")
+		host, port, err := net.SplitHostPort(t.Listen)
+		n, perr := strconv.ParseUint(port, 10, 16)
+		c.need(err == nil && perr == nil && n < 65536, "telemetry.listen", t.Listen, "HOST:PORT")
 		ip := net.ParseIP(host)
 		loopback := host == "localhost" || ip != nil && ip.IsLoopback()
 		c.need(loopback || t.TokenFile != "", "telemetry.token_file", "", "a token file, since listen is off loopback")

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -53,9 +54,10 @@ func TestCollectorComparesTheSameRows(t *testing.T) {
 	var r Report
 	c.Fill(&r)
 	ew := sphere.RTT(sphere.Km(clouds[0].Lat, clouds[0].Lon, clouds[2].Lat, clouds[2].Lon))
-	near := func(name string, got, want float64) {
+	near := func(name string, figure Figure, want float64) {
 		t.Helper()
-		if math.Abs(got-want) > 0.01 {
+		got := float64(figure)
+		if !(math.Abs(got-want) <= 0.01) {
 			t.Errorf("%s: %.3f, expected %.3f", name, got, want)
 		}
 	}
@@ -121,12 +123,20 @@ func TestDelaysQuantiles(t *testing.T) {
 		d.add(us)
 	}
 	s := d.summary(0)
-	if math.Abs(s.P50-50) > 0.4 || math.Abs(s.P99-99) > 0.8 || math.Abs(s.Mean-50.0005) > 0.001 {
+	if math.Abs(float64(s.P50)-50) > 0.4 || math.Abs(float64(s.P99)-99) > 0.8 || math.Abs(float64(s.Mean)-50.0005) > 0.001 {
 		t.Errorf("%+v", s)
 	}
 	var none delays
-	if s := none.summary(7); s != (Delay{Unlocated: 7}) {
-		t.Errorf("no samples: %+v", s)
+	s = none.summary(7)
+	if b, err := json.Marshal(s); err != nil || string(b) != `{"requests":0,"mean":null,"p50":null,"p99":null,"unlocated":7}` {
+		t.Errorf("no samples: %s, %v", b, err)
+	}
+	var back Delay
+	if err := json.Unmarshal([]byte(`{"requests":0,"mean":null,"p50":1.5}`), &back); err != nil || back.Mean.Known() || back.P50 != 1.5 {
+		t.Errorf("read back: %+v, %v", back, err)
+	}
+	if none.summary(7).Mean.Text(2) != "–" {
+		t.Error("an unknown mean is printed as a number")
 	}
 }
 

@@ -1,6 +1,10 @@
 package report
 
 import (
+	"encoding/json"
+	"math"
+	"strconv"
+
 	"penstock/schemas/sphere"
 	"penstock/schemas/window"
 )
@@ -23,34 +27,70 @@ func (d *delays) add(us int64) {
 	d.bins[window.Bin(us)]++
 }
 
-// Delay is a distribution of latency delays in ms.
+// Figure is a number that may be unknown: NaN here, null in JSON, a dash for
+// people. What is not known is not 0.
+type Figure float64
+
+// Unknown is the figure of which nothing is known.
+func Unknown() Figure { return Figure(math.NaN()) }
+
+// Known reports whether there is a number.
+func (f Figure) Known() bool { return !math.IsNaN(float64(f)) }
+
+// Text prints the figure with some digits after the point.
+func (f Figure) Text(digits int) string {
+	if !f.Known() {
+		return "–"
+	}
+	return strconv.FormatFloat(float64(f), 'f', digits, 64)
+}
+
+// MarshalJSON writes a number or null.
+func (f Figure) MarshalJSON() ([]byte, error) {
+	if !f.Known() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(f))
+}
+
+// UnmarshalJSON reads a number or null.
+func (f *Figure) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*f = Unknown()
+		return nil
+	}
+	return json.Unmarshal(b, (*float64)(f))
+}
+
+// Delay is a distribution of latency delays in ms; unknown without a located
+// request.
 type Delay struct {
-	Requests  int64   `json:"requests"`
-	Mean      float64 `json:"mean"`
-	P50       float64 `json:"p50"`
-	P99       float64 `json:"p99"`
-	Unlocated int64   `json:"unlocated"`
+	Requests  int64  `json:"requests"`
+	Mean      Figure `json:"mean"`
+	P50       Figure `json:"p50"`
+	P99       Figure `json:"p99"`
+	Unlocated int64  `json:"unlocated"`
 }
 
 func (d *delays) summary(unlocated int64) Delay {
-	out := Delay{Requests: d.count, Unlocated: unlocated}
+	out := Delay{Requests: d.count, Unlocated: unlocated, Mean: Unknown(), P50: Unknown(), P99: Unknown()}
 	if d.count == 0 {
 		return out
 	}
-	out.Mean = ms(float64(d.sum) / float64(d.count))
+	out.Mean = Figure(ms(float64(d.sum) / float64(d.count)))
 	out.P50, out.P99 = d.quantile(0.5), d.quantile(0.99)
 	return out
 }
 
-func (d *delays) quantile(q float64) float64 {
+func (d *delays) quantile(q float64) Figure {
 	rank := int64(q*float64(d.count-1)) + 1
 	for i, c := range d.bins {
 		if rank -= c; rank <= 0 {
 			least, most := window.BinBounds(uint16(i))
-			return ms(float64(least+most) / 2)
+			return Figure(ms(float64(least+most) / 2))
 		}
 	}
-	return 0
+	return Unknown()
 }
 
 // ms turns µs into ms with three digits after the point.

@@ -16,7 +16,8 @@ var pageText string
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"bytes":   Bytes,
 	"reasons": Reasons,
-	"ms":      func(f float64) string { return fmt.Sprintf("%.2f", f) },
+	"ms":      func(f Figure) string { return f.Text(2) },
+	"share":   func(f Figure) string { return f.Text(4) },
 }).Parse(pageText))
 
 // pageRow is a strategy's line in the table of delays.

@@ -50,6 +50,8 @@ func (r *Report) plots() ([]picture, error) {
 		if err := draw(p); err != nil {
 			return err
 		}
+		// Room above the curves for the legend.
+		p.Y.Max *= 1.3
 		pic, err := render(p)
 		out = append(out, pic)
 		return err

@@ -71,12 +71,12 @@ type SiteReport struct {
 // window at a site (PAPERS §1.2, 7), as a part of the window: the mean over
 // sites and windows with traffic.
 type Execution struct {
-	Mean float64 `json:"mean"`
+	Mean Figure `json:"mean"`
 	// OverWindows is how many sites were over capacity, summed over windows.
 	OverWindows int `json:"site_windows_over_capacity"`
-	// Reduction is against the baseline nearest, in percent; 0 if that has no
-	// delay.
-	Reduction float64 `json:"reduction_percent"`
+	// Reduction is against the baseline nearest, in percent; unknown if that has
+	// no delay.
+	Reduction Figure `json:"reduction_percent"`
 }
 
 // Baseline is what another strategy would have shown over the same rows.
@@ -164,7 +164,7 @@ func (m *Moves) add(h *Hour) {
 }
 
 func (c *Collector) execution(strategy int) Execution {
-	var e Execution
+	e := Execution{Mean: Unknown(), Reduction: Unknown()}
 	var sum float64
 	n := 0
 	for i := range c.hours {
@@ -180,7 +180,7 @@ func (c *Collector) execution(strategy int) Execution {
 		}
 	}
 	if n > 0 {
-		e.Mean = sum / float64(n)
+		e.Mean = Figure(sum / float64(n))
 	}
 	return e
 }

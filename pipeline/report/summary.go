@@ -13,11 +13,14 @@ import (
 func (r *Report) Summary(w io.Writer) error {
 	var b strings.Builder
 	r.summaryWindows(&b)
-	fmt.Fprintf(&b, "\nmoves    %d commanded, %d done, %s in %d windows, egress $%.4f\n",
-		r.Moves.Count, r.Moves.Done, Bytes(r.Moves.Bytes), r.Moves.Windows, r.Moves.EgressUSD)
+	fmt.Fprintf(&b, "\nmoves    %d commanded, %d done, %s in %d windows", r.Moves.Count, r.Moves.Done, Bytes(r.Moves.Bytes), r.Moves.Windows)
+	if r.Moves.EgressUSD > 0 {
+		fmt.Fprintf(&b, ", egress $%.4f", r.Moves.EgressUSD)
+	}
+	b.WriteString("\n")
 	fmt.Fprintf(&b, "reasons  %s\n", Reasons(r.Reasons))
 	r.summaryDelays(&b)
-	if s := r.Stores; s != nil {
+	if s := r.Stores; s != nil && s.Owners > 0 {
 		fmt.Fprintf(&b, "stores   %d owners, %d records, %s, each with one live copy whose digest is that of what was written",
 			s.Owners, s.Records, Bytes(s.Bytes))
 		if len(s.Faults) > 0 {
@@ -69,15 +72,20 @@ func (r *Report) summaryWindows(b *strings.Builder) {
 	}
 	_ = t.Flush() // Into memory.
 	if len(r.Windows) > maxPrinted {
-		fmt.Fprintf(b, "(the %d windows with most moves of %d; report.json has all. ! is over capacity)\n", maxPrinted, len(r.Windows))
+		fmt.Fprintf(b, "(the %d windows with most moves of %d; report.json has all)\n", maxPrinted, len(r.Windows))
 	}
+	b.WriteString("(traffic by site as served, of requests with an owner; ! is over capacity)\n")
 }
 
 func (r *Report) summaryDelays(b *strings.Builder) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "delays\tlatency mean\tp50\tp99\treads mean\tsite windows over capacity\texecution delay\n")
 	row := func(name string, all, reads Delay, e Execution) {
-		fmt.Fprintf(t, "  %s\t%.2f ms\t%.2f\t%.2f\t%.2f ms\t%d\t%.4f\n", name, all.Mean, all.P50, all.P99, reads.Mean, e.OverWindows, e.Mean)
+		over := fmt.Sprint(e.OverWindows)
+		if !e.Mean.Known() {
+			over = "–"
+		}
+		fmt.Fprintf(t, "  %s\t%s ms\t%s\t%s\t%s ms\t%s\t%s\n", name, all.Mean.Text(2), all.P50.Text(2), all.P99.Text(2), reads.Mean.Text(2), over, e.Mean.Text(4))
 	}
 	row("this replay", r.Latency, r.LatencyR, r.Execution)
 	for _, name := range slices.Sorted(maps.Keys(r.Baselines)) {
