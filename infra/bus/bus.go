@@ -221,7 +221,7 @@ func (b *Bus) Resume() error {
 	if b.server == nil {
 		return nil
 	}
-	return b.server.start()
+	return b.server.start(context.Background())
 }
 
 // Close closes all clients, shuts an embedded server down and gives its folder

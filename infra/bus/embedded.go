@@ -20,6 +20,10 @@ import (
 // store happens within it, so it is generous.
 const startTimeout = 2 * time.Minute
 
+// abandonTimeout bounds how long a server whose start has failed may take to let
+// go of its files: whoever started it wants to hear why, not to wait.
+const abandonTimeout = 5 * time.Second
+
 // embedded is a NATS server inside the process. It can be stopped and started
 // again over the same folder; connections made through it find the new one.
 type embedded struct {
@@ -62,7 +66,7 @@ func startEmbedded(ctx context.Context, o *Options) (*embedded, error) {
 		}
 	}
 	e := &embedded{opts: so, log: o.Logger, lock: lock}
-	if err := e.start(); err != nil {
+	if err := e.start(ctx); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return e, nil
@@ -124,23 +128,30 @@ func lockFolder(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// start runs a server and waits until it can be used.
-func (e *embedded) start() error {
+// start runs a server and waits until it can be used, it has failed or ctx ends.
+func (e *embedded) start(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.srv != nil {
 		return nil
 	}
+	if err := e.tryPort(ctx); err != nil {
+		return err
+	}
 	srv, err := server.NewServer(e.opts)
 	if err != nil {
 		return fmt.Errorf("embedded NATS server: %w", err)
 	}
-	srv.SetLoggerV2(serverLog{e.log}, false, false, false)
-	srv.Start()
-	if !srv.ReadyForConnections(startTimeout) || !srv.JetStreamEnabled() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-		return fmt.Errorf("embedded NATS server: not ready after %v (its log lines say why)", startTimeout)
+	fatal := make(chan string, 1)
+	srv.SetLoggerV2(serverLog{e.log, fatal}, false, false, false)
+	started := make(chan struct{})
+	go func() {
+		defer close(started)
+		srv.Start()
+	}()
+	if err := waitForStart(ctx, srv, started, fatal); err != nil {
+		e.abandon(srv, started)
+		return fmt.Errorf("embedded NATS server: %w", err)
 	}
 	// A port that was chosen once stays, so that a restart is found again.
 	if addr, ok := srv.Addr().(*net.TCPAddr); ok && !e.opts.DontListen {
@@ -148,6 +159,70 @@ func (e *embedded) start() error {
 	}
 	e.srv = srv
 	return nil
+}
+
+// tryPort takes the port for a moment. The server itself would log that it
+// cannot listen and then run on without a port.
+func (e *embedded) tryPort(ctx context.Context) error {
+	if e.opts.DontListen || e.opts.Port == server.RANDOM_PORT {
+		return nil
+	}
+	at := net.JoinHostPort(e.opts.Host, strconv.Itoa(e.opts.Port))
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
+	if err == nil {
+		err = l.Close()
+	}
+	// The address is said once.
+	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Err != nil {
+		err = op.Err
+	}
+	if err != nil {
+		return fmt.Errorf("bus: cannot listen at %s: %w", at, err)
+	}
+	return nil
+}
+
+// waitForStart waits until Start has come back and says how it went. What the
+// server gives up for it tells only its log.
+func waitForStart(ctx context.Context, srv *server.Server, started <-chan struct{}, fatal <-chan string) error {
+	limit, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	select {
+	case <-started:
+	case <-limit.Done():
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("told to stop while it starts: %w", err)
+		}
+		return fmt.Errorf("not ready after %v (its log lines say why)", startTimeout)
+	}
+	select {
+	case why := <-fatal:
+		return errors.New(why)
+	default:
+	}
+	if !srv.ReadyForConnections(time.Second) || !srv.JetStreamEnabled() {
+		return errors.New("it has started and cannot be used (its log lines say why)")
+	}
+	return nil
+}
+
+// abandon shuts a server down whose start has failed. Such a one may never say
+// that it is down, so the wait is bounded; what is left ends with the process.
+func (e *embedded) abandon(srv *server.Server, started <-chan struct{}) {
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		srv.Shutdown()
+		srv.WaitForShutdown()
+		<-started
+	}()
+	limit, cancel := context.WithTimeout(context.Background(), abandonTimeout)
+	defer cancel()
+	select {
+	case <-gone:
+	case <-limit.Done():
+		e.log.Warn().Dur("waited", abandonTimeout).Msg("the embedded NATS server did not start and does not stop")
+	}
 }
 
 // stop takes the server down and waits until it has let go of its files.
@@ -190,11 +265,22 @@ func (e *embedded) close() error {
 
 // serverLog hands the server's lines to zerolog. Its notices are of no interest
 // to somebody who runs Penstock, so they are debug.
-type serverLog struct{ l zerolog.Logger }
+// The first of those that it does not survive is also told to fatal.
+type serverLog struct {
+	l     zerolog.Logger
+	fatal chan<- string
+}
 
 func (s serverLog) Noticef(f string, v ...any) { s.l.Debug().Str("part", "nats").Msgf(f, v...) }
 func (s serverLog) Warnf(f string, v ...any)   { s.l.Warn().Str("part", "nats").Msgf(f, v...) }
 func (s serverLog) Errorf(f string, v ...any)  { s.l.Error().Str("part", "nats").Msgf(f, v...) }
-func (s serverLog) Fatalf(f string, v ...any)  { s.l.Error().Str("part", "nats").Msgf(f, v...) }
 func (s serverLog) Debugf(f string, v ...any)  { s.l.Trace().Str("part", "nats").Msgf(f, v...) }
 func (s serverLog) Tracef(f string, v ...any)  { s.l.Trace().Str("part", "nats").Msgf(f, v...) }
+
+func (s serverLog) Fatalf(f string, v ...any) {
+	s.l.Error().Str("part", "nats").Msgf(f, v...)
+	select {
+	case s.fatal <- fmt.Sprintf(f, v...):
+	default: // The first reason is the one that counts.
+	}
+}
