@@ -35,6 +35,7 @@ type Collector struct {
 	unlocated    int64     // rows without a place
 	unlocatedR   int64     // of these, reads
 	unserved     int64     // located rows without a known site
+	elsewhere    int64     // rows served by a site that the configuration lacks
 	written      int64     // bytes written, for the baseline's copies
 	writtenAt    []int64   // by nearest site
 	open         *Hour
@@ -107,6 +108,8 @@ func (c *Collector) Row(r *event.Request) {
 	served := unknownSite
 	if i, ok := c.index[r.ToSite]; ok {
 		served = i
+	} else if r.ToSite != "" {
+		c.elsewhere++
 	}
 	user, owner := c.id(r.User, &c.lastUser, &c.lastUserS), c.id(r.Owner, &c.lastOwner, &c.lastOwnerS)
 	place, near := int32(-1), unknownSite
@@ -259,6 +262,10 @@ func (c *Collector) moves(h *Hour, moves []control.Move, outcomes []control.Outc
 		}
 	}
 }
+
+// Elsewhere is the number of rows in time that were served by a site that the
+// configuration lacks.
+func (c *Collector) Elsewhere() int64 { return c.elsewhere }
 
 // LastDecided is the end of the last window of which the decider hears: one
 // with a row that has an owner or a located user. Zero if there is none.

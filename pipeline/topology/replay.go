@@ -20,7 +20,7 @@ import (
 
 // stateEntries is all that a replay keeps in its state folder; nothing else in
 // there is ever removed.
-var stateEntries = []string{"bus", "stores", "mover", "cursor.json", "written.json", "address"}
+var stateEntries = []string{"bus", "stores", "mover", "written.json", "written.json.tmp", "cursor.json.tmp", "cursor.json"}
 
 // running is a replay under way.
 type running struct {
@@ -72,7 +72,10 @@ func (r *Replay) prepareState() error {
 	if err != nil && !r.Fresh {
 		return err
 	}
-	if !r.Fresh && (cursor == nil || !cursor.Finished) {
+	// Of a replay that was cut off before its first window was answered nothing
+	// is worth going on with: a wrong first try must not take the folder. Real
+	// stores are another matter: the journal knows what was begun in them.
+	if !r.Fresh && (cursor == nil || !cursor.Finished && (cursor.Window != nil || r.Apply)) {
 		return nil
 	}
 	// The cursor goes last: a crash in between finds the replay finished still.

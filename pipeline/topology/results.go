@@ -87,6 +87,7 @@ func (r *running) report(ctx context.Context, sum *replay.Summary) (*report.Repo
 	}
 	rep := &report.Report{Run: sum.Run, Config: decider.ConfigDigest(r.config), Account: audit.Groups[0].Total, Incomplete: audit.Groups[0].Incomplete}
 	r.collector.Fill(rep)
+	r.noteRows(sum)
 	if r.mover != nil && !r.Apply {
 		rep.Stores = storesReport(&sum.Verify)
 	}
@@ -101,6 +102,31 @@ func (r *running) report(ctx context.Context, sum *replay.Summary) (*report.Repo
 		err = errors.Join(err, fmt.Errorf("%w: %s", ErrStores, s.Faults[0]))
 	}
 	return rep, err
+}
+
+// noteRows says what became of rows that no policy reads, and what to do.
+func (r *running) noteRows(sum *replay.Summary) {
+	if sum.Read == 0 && sum.Malformed == 0 {
+		r.Note("nothing was in the recordings")
+	}
+	if sum.Future > 0 {
+		r.Note(fmt.Sprintf("quarantined: %d rows lie more than %s (--max-skew) beyond the rows before them, and no ten rows follow that agree: "+
+			"clocks that run ahead look like that, and so does the end of a thin recording; if these rows are right, give a greater --max-skew, such as 24h", sum.Future, r.maxSkew()))
+	}
+	if sum.Late > 0 {
+		r.Note(fmt.Sprintf("late: %d rows came more than --disorder after rows that are later than they: they are in matrices/late.parquet, and no policy reads them; "+
+			"a greater --disorder puts them in order", sum.Late))
+	}
+	if n := r.collector.Elsewhere(); n > 0 {
+		r.Note(fmt.Sprintf("%d rows were served by a site that the configuration lacks: they are in no site's traffic", n))
+	}
+}
+
+func (r *running) maxSkew() time.Duration {
+	if r.MaxSkew > 0 {
+		return r.MaxSkew
+	}
+	return replay.DefaultMaxSkew
 }
 
 func storesReport(v *writes.VerifyReport) *report.Stores {

@@ -21,6 +21,22 @@ type source struct {
 	note   func(string)
 	key    string
 	quiet  bool // notes were given once
+	bad    int  // lines that were named
+}
+
+// maxNamed is how many malformed lines a replay names; REJECTS has samples of
+// more, and the account has their number.
+const maxNamed = 5
+
+// name tells of a malformed line, the first few times.
+func (s *source) name(b *recording.BadLine) {
+	s.bad++
+	switch {
+	case s.bad <= maxNamed:
+		s.note("malformed: " + b.Error())
+	case s.bad == maxNamed+1:
+		s.note("malformed: and more; penstock import names them all, --strict fails at the first")
+	}
 }
 
 // openSource prepares the input: the places of addresses, and the key of the
@@ -59,6 +75,7 @@ func (s *source) open(bad func(replay.Bad)) (replay.Source, error) {
 		AccessLog: s.log, Format: s.format, Note: note,
 		Bad: func(b recording.BadLine) {
 			if bad != nil {
+				s.name(&b)
 				bad(replay.Bad(b))
 			}
 		},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -80,6 +81,9 @@ func (c *replayCmd) Run(con *console) error {
 	var different *replay.DifferentError
 	if errors.As(err, &different) {
 		return fmt.Errorf("%w: %w\ngive the options of before to go on with it, or --fresh to drop it", errUsage, err)
+	}
+	if errors.Is(err, context.Canceled) && con.ctx.Err() != nil {
+		return errors.New("stopped; the same command goes on where it was")
 	}
 	if errors.Is(err, topology.ErrOptions) {
 		return fmt.Errorf("%w: %w", errUsage, err)

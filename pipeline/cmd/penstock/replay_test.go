@@ -122,11 +122,16 @@ func TestRunsThatCannotBeGivesNoReport(t *testing.T) {
 func TestAnUnfinishedOtherReplayIsNotTouched(t *testing.T) {
 	dir := t.TempDir()
 	rec := filepath.Join(dir, "r.csv")
-	writeFile(t, rec, "time,op,user,owner,bytes,lat,lon\n2024-01-01T00:00:00Z,read,ann,bob,5,40,-80\n2024-01-01T03:00:00Z,read,ann,bob,5,40,-80\n")
+	var rows strings.Builder
+	rows.WriteString("time,op,user,owner,bytes,lat,lon\n")
+	for h := range 40 {
+		fmt.Fprintf(&rows, "2024-01-%02dT%02d:00:00Z,read,ann,bob,5,40,-80\n", 1+h/24, h%24)
+	}
+	writeFile(t, rec, rows.String())
 	out := filepath.Join(dir, "out")
-	child := process(t, "window:1", "replay", rec, "-c", example("world.yaml"), "--out", out)
+	child := process(t, "window:20", "replay", rec, "-c", example("world.yaml"), "--out", out)
 	if err := child.Run(); err == nil {
-		t.Fatal("the process was to be killed at its first window")
+		t.Fatal("the process was to be killed at its twentieth window")
 	}
 	_, errs, code := command(t, "replay", rec, "-c", example("gowalla.yaml"), "--out", out)
 	if code != 2 || !strings.Contains(errs, "policy was") || !strings.Contains(errs, "--fresh") {
@@ -134,6 +139,13 @@ func TestAnUnfinishedOtherReplayIsNotTouched(t *testing.T) {
 	}
 	must(t, "replay", rec, "-c", example("world.yaml"), "--out", out)
 	must(t, "replay", rec, "-c", example("gowalla.yaml"), "--out", out) // Finished: afresh.
+	// A first try that got nowhere does not take the folder.
+	junk := filepath.Join(dir, "junk.csv")
+	writeFile(t, junk, "time,op,bytes\nnever,read,1\n")
+	if _, errs, code := command(t, "replay", junk, "-c", example("world.yaml"), "--out", out); code != 1 || !strings.Contains(errs, "junk.csv line 2") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	must(t, "replay", rec, "-c", example("gowalla.yaml"), "--out", out)
 	if got := len(readReport(t, out).Sites); got != 4 {
 		t.Errorf("%d sites", got)
 	}
