@@ -38,7 +38,7 @@ func fullBatch(rows int) *event.Requests {
 		if r.IntN(3) > 0 {
 			q.Lat, q.Lon = r.Float32()*180-90, r.Float32()*360-180
 		}
-		q.Bytes = r.Int64N(1 << 40)
+		q.Bytes = r.Int64N(event.MaxRequestBytes + 1)
 		q.Wait, q.Service, q.Network, q.Overdue = null(r.Int64N(1e6)), null(-5), null(r.Int64N(9)), null(0)
 		if r.IntN(2) > 0 {
 			q.Trace[15] = byte(i)

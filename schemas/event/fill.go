@@ -63,10 +63,10 @@ func (f *filler) request(b *Requests, i int, c *columnar.Column, rows int) error
 		return inRange(name, b.Time, MinTime, MaxTime, timeExpected)
 	case colMark:
 		b.Mark = read(b.Mark, c, 0, rows)
-		return inRange(name, b.Mark, 0, uint8(Future), "0, 1 or 2")
+		return inRange(name, b.Mark, 0, uint8(Future), markExpected)
 	case colBytes:
 		b.Bytes = read(b.Bytes, c, 0, rows)
-		return inRange(name, b.Bytes, 0, 1<<62, "0 or more")
+		return inRange(name, b.Bytes, 0, MaxRequestBytes, bytesExpected)
 	case colTrace:
 		b.Trace = read(b.Trace, c, [16]byte{}, rows)
 	case colLat:
@@ -78,6 +78,7 @@ func (f *filler) request(b *Requests, i int, c *columnar.Column, rows int) error
 	case colWait, colService, colNetwork, colOverdue:
 		ints := b.ints(i)
 		*ints = read(*ints, c, NullInt, rows)
+		return delays(name, *ints)
 	case colN:
 		b.N = read(b.N, c, 0, rows)
 	case colK:
@@ -122,6 +123,19 @@ func inRange[T int64 | uint8 | float32](name string, values []T, least, most T, 
 	}
 	i := slices.IndexFunc(values, func(v T) bool { return v < least || v > most })
 	return fmt.Errorf("column %s: row %d: got %v, expected %s: %w", name, i, values[i], expected, columnar.ErrColumn)
+}
+
+// delays returns an error for the first delay that is out of range.
+func delays(name string, values []int64) error {
+	bad := false
+	for _, v := range values {
+		bad = bad || !IsDelay(v)
+	}
+	if !bad {
+		return nil
+	}
+	i := slices.IndexFunc(values, func(v int64) bool { return !IsDelay(v) })
+	return fmt.Errorf("column %s: row %d: got %d, expected %s: %w", name, i, values[i], delayExpected, columnar.ErrColumn)
 }
 
 func (f *filler) fillStatus(b *Requests, c *columnar.Column, rows int) {

@@ -32,6 +32,17 @@ const (
 	MaxBytes = 512 << 10
 )
 
+const (
+	// MaxRequestBytes is the most that Request.Bytes may be: 128 GiB. The sum
+	// over 4096 full batches of such rows still is an int64, so that one absurd
+	// row cannot make an account wrap around.
+	MaxRequestBytes = 1 << 37
+	// MaxDelay bounds Wait, Service, Network and Overdue either way, in µs: 100
+	// years. A clock that is off makes a delay negative, which is for the
+	// aggregator to flag; Arrival stays far from the ends of an int64.
+	MaxDelay = 100 * 366 * 86_400 * 1_000_000
+)
+
 // Timing says how a row stands to its run's horizon (DESIGN §3, late and
 // future). The producer alone sees the input's order, so it decides.
 type Timing uint8
@@ -131,14 +142,22 @@ func (e *FieldError) Error() string {
 func (e *FieldError) Unwrap() error { return ErrInvalid }
 
 // Check returns a *FieldError if the row may not enter a batch: an id longer
-// than MaxID, text that is not UTF-8, a position outside the globe, a negative
-// size, or a time that is not after 1900 and before 2200.
+// than MaxID, text that is not UTF-8, a position outside the globe, a size that
+// is negative or beyond MaxRequestBytes, a delay beyond MaxDelay, a status, mark
+// or op that is none, or a time that is not after 1900 and before 2200. Decoders
+// have the same limits: what Check lets pass is decoded.
 func (r *Request) Check() error {
 	if r.Time < MinTime || r.Time > MaxTime {
 		return &FieldError{"time", fmt.Sprint(r.Time), timeExpected}
 	}
-	if r.Bytes < 0 {
-		return &FieldError{"bytes", fmt.Sprint(r.Bytes), "0 or more"}
+	if r.Mark > Future {
+		return &FieldError{"mark", fmt.Sprint(uint8(r.Mark)), markExpected}
+	}
+	if r.Op > Write {
+		return &FieldError{"op", fmt.Sprint(uint8(r.Op)), "read or write"}
+	}
+	if r.Bytes < 0 || r.Bytes > MaxRequestBytes {
+		return &FieldError{"bytes", fmt.Sprint(r.Bytes), bytesExpected}
 	}
 	if r.Lat < -90 || r.Lat > 90 {
 		return &FieldError{"lat", fmt.Sprint(r.Lat), "degrees from -90 to 90"}
@@ -152,6 +171,18 @@ func (r *Request) Check() error {
 	if r.Status < NullStatus || r.Status > math.MaxUint16 {
 		return &FieldError{"status", fmt.Sprint(r.Status), "0 to 65535"}
 	}
+	for i, v := range [...]int64{r.Wait, r.Service, r.Network, r.Overdue} {
+		if !IsDelay(v) {
+			return &FieldError{delayFields[i], fmt.Sprint(v), delayExpected}
+		}
+	}
+	return r.checkTexts()
+}
+
+// IsDelay reports whether a delay (µs) is within MaxDelay or NullInt.
+func IsDelay(us int64) bool { return us >= -MaxDelay && us <= MaxDelay || us == NullInt }
+
+func (r *Request) checkTexts() error {
 	for i, s := range [...]string{
 		r.ID, r.User, r.Owner, r.FromComponent, r.FromSite,
 		r.ToComponent, r.ToSite, r.ToServer, r.Class, r.Outcome,
@@ -172,8 +203,15 @@ const (
 	MaxTime = 7_258_118_400_000_000  // 2200-01-01
 )
 
-// timeExpected is what an error says of a time.
-const timeExpected = "a time between 1900 and 2200 in µs"
+// What errors say of values that are out of range, in rows and in columns.
+const (
+	timeExpected  = "a time between 1900 and 2200 in µs"
+	markExpected  = "0, 1 or 2"
+	bytesExpected = "0 to 137438953472"
+	delayExpected = "microseconds, at most 100 years either way"
+)
+
+var delayFields = [...]string{"wait_us", "service_us", "network_us", "overdue_us"}
 
 var textFields = [...]string{
 	"id", "user", "owner", "from_component", "from_site",

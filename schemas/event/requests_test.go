@@ -119,15 +119,23 @@ func TestRowsThatNoBatchMayHold(t *testing.T) {
 	}
 	nan := float32(math.NaN())
 	for expected, spoil := range map[string]func(*event.Request){
-		`field time: got "9223372036854775807", expected a time between 1900 and 2200 in µs`:      func(r *event.Request) { r.Time = math.MaxInt64 },
-		`field bytes: got "-1", expected 0 or more`:                                               func(r *event.Request) { r.Bytes = -1 },
-		`field lat: got "90.5", expected degrees from -90 to 90`:                                  func(r *event.Request) { r.Lat, r.Lon = 90.5, 0 },
-		`field lon: got "-181", expected degrees from -180 to 180`:                                func(r *event.Request) { r.Lat, r.Lon = 0, -181 },
-		`field lat: got "NaN", expected both lat and lon, or neither`:                             func(r *event.Request) { r.Lat, r.Lon = nan, 5 },
-		`field status: got "65536", expected 0 to 65535`:                                          func(r *event.Request) { r.Status = 65536 },
-		`field owner: got "` + long[:120] + `", expected at most 1024 bytes (got 1025)`:           func(r *event.Request) { r.Owner = long + "x" },
-		`field to_server: got "a\xff", expected UTF-8`:                                            func(r *event.Request) { r.ToServer = "a\xff" },
-		`field id: got "` + strings.Repeat("x", 60) + `", expected at most 1024 bytes (got 5000)`: func(r *event.Request) { r.ID = strings.Repeat("x", 5000) },
+		`field time: got "9223372036854775807", expected a time between 1900 and 2200 in µs`:                func(r *event.Request) { r.Time = math.MaxInt64 },
+		`field bytes: got "-1", expected 0 to 137438953472`:                                                 func(r *event.Request) { r.Bytes = -1 },
+		`field bytes: got "9223372036854775807", expected 0 to 137438953472`:                                func(r *event.Request) { r.Bytes = math.MaxInt64 },
+		`field bytes: got "137438953473", expected 0 to 137438953472`:                                       func(r *event.Request) { r.Bytes = event.MaxRequestBytes + 1 },
+		`field wait_us: got "3162240000000001", expected microseconds, at most 100 years either way`:        func(r *event.Request) { r.Wait = event.MaxDelay + 1 },
+		`field service_us: got "9223372036854775807", expected microseconds, at most 100 years either way`:  func(r *event.Request) { r.Service = math.MaxInt64 },
+		`field network_us: got "-3162240000000001", expected microseconds, at most 100 years either way`:    func(r *event.Request) { r.Network = -event.MaxDelay - 1 },
+		`field overdue_us: got "-9223372036854775807", expected microseconds, at most 100 years either way`: func(r *event.Request) { r.Overdue = math.MinInt64 + 1 },
+		`field mark: got "3", expected 0, 1 or 2`:                                                           func(r *event.Request) { r.Mark = 3 },
+		`field op: got "2", expected read or write`:                                                         func(r *event.Request) { r.Op = 2 },
+		`field lat: got "90.5", expected degrees from -90 to 90`:                                            func(r *event.Request) { r.Lat, r.Lon = 90.5, 0 },
+		`field lon: got "-181", expected degrees from -180 to 180`:                                          func(r *event.Request) { r.Lat, r.Lon = 0, -181 },
+		`field lat: got "NaN", expected both lat and lon, or neither`:                                       func(r *event.Request) { r.Lat, r.Lon = nan, 5 },
+		`field status: got "65536", expected 0 to 65535`:                                                    func(r *event.Request) { r.Status = 65536 },
+		`field owner: got "` + long[:120] + `", expected at most 1024 bytes (got 1025)`:                     func(r *event.Request) { r.Owner = long + "x" },
+		`field to_server: got "a\xff", expected UTF-8`:                                                      func(r *event.Request) { r.ToServer = "a\xff" },
+		`field id: got "` + strings.Repeat("x", 60) + `", expected at most 1024 bytes (got 5000)`:           func(r *event.Request) { r.ID = strings.Repeat("x", 5000) },
 	} {
 		r := event.NewRequest(1)
 		spoil(&r)
