@@ -25,6 +25,7 @@ type Client struct {
 
 	mu      sync.Mutex
 	readers map[*Reader]struct{}
+	streams map[string]jetstream.Stream // by name without prefix
 	closed  bool
 }
 
@@ -81,36 +82,66 @@ func (c *Client) State(ctx context.Context, stream string) (jetstream.StreamStat
 // Last returns the last message on a subject, from the stream's leader, or
 // ErrNoMessage. The subject may hold wildcards.
 func (c *Client) Last(ctx context.Context, stream, subject string) (Msg, error) {
-	// The streams allow no direct reads, so this asks the leader.
-	s, err := c.JS.Stream(ctx, c.bus.name(stream))
-	if err != nil {
-		return Msg{}, fmt.Errorf("stream %s: %w", c.bus.name(stream), err)
-	}
-	m, err := s.GetLastMsgForSubject(ctx, c.bus.subject(subject))
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return Msg{}, fmt.Errorf("%s: %w", subject, ErrNoMessage)
-	}
-	if err != nil {
-		return Msg{}, fmt.Errorf("last of %s: %w", subject, err)
-	}
-	return Msg{Subject: c.bus.bare(m.Subject), Header: m.Header, Data: m.Data, Seq: m.Sequence, Time: m.Time}, nil
+	return c.get(ctx, stream, "last of "+subject, func(s jetstream.Stream) (*jetstream.RawStreamMsg, error) {
+		return s.GetLastMsgForSubject(ctx, c.bus.subject(subject))
+	})
 }
 
 // Get returns the message of a stream's sequence, from the leader, or
 // ErrNoMessage.
 func (c *Client) Get(ctx context.Context, stream string, seq uint64) (Msg, error) {
-	s, err := c.JS.Stream(ctx, c.bus.name(stream))
+	return c.get(ctx, stream, fmt.Sprintf("%s %d", stream, seq), func(s jetstream.Stream) (*jetstream.RawStreamMsg, error) {
+		return s.GetMsg(ctx, seq)
+	})
+}
+
+// get asks a stream for one message. The streams allow no direct reads, so the
+// leader answers; a handle needs no question of its own and is kept.
+func (c *Client) get(ctx context.Context, stream, what string, ask func(jetstream.Stream) (*jetstream.RawStreamMsg, error)) (Msg, error) {
+	s, kept, err := c.handle(ctx, stream)
 	if err != nil {
-		return Msg{}, fmt.Errorf("stream %s: %w", c.bus.name(stream), err)
+		return Msg{}, err
 	}
-	m, err := s.GetMsg(ctx, seq)
+	m, err := ask(s)
+	if kept && errors.Is(err, jetstream.ErrStreamNotFound) {
+		// Perhaps it was made anew, perhaps otherwise: once more with a new handle.
+		c.mu.Lock()
+		delete(c.streams, stream)
+		c.mu.Unlock()
+		if s, _, err = c.handle(ctx, stream); err != nil {
+			return Msg{}, err
+		}
+		m, err = ask(s)
+	}
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return Msg{}, fmt.Errorf("%s %d: %w", stream, seq, ErrNoMessage)
+		return Msg{}, fmt.Errorf("%s: %w", what, ErrNoMessage)
 	}
 	if err != nil {
-		return Msg{}, fmt.Errorf("%s %d: %w", stream, seq, err)
+		return Msg{}, fmt.Errorf("%s: %w", what, err)
 	}
 	return Msg{Subject: c.bus.bare(m.Subject), Header: m.Header, Data: m.Data, Seq: m.Sequence, Time: m.Time}, nil
+}
+
+// handle returns the handle of a stream, and whether it was kept from an earlier
+// call. Its cached info may be old.
+func (c *Client) handle(ctx context.Context, stream string) (_ jetstream.Stream, kept bool, _ error) {
+	c.mu.Lock()
+	s, kept := c.streams[stream]
+	c.mu.Unlock()
+	if kept {
+		return s, true, nil
+	}
+	s, err := c.JS.Stream(ctx, c.bus.name(stream))
+	if err != nil {
+		return nil, false, fmt.Errorf("stream %s: %w", c.bus.name(stream), err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.streams == nil {
+		c.streams = map[string]jetstream.Stream{}
+	}
+	c.streams[stream] = s
+	return s, false, nil
 }
 
 // Trim deletes what a stream holds below a sequence, on the given subjects or,
