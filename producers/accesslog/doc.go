@@ -12,7 +12,7 @@
 //     nowhere. The name that a client logged in with is not used
 //   - owner: the first segments of the path, see [Options]
 //   - op: by the method; what RFC 9110 and WebDAV call safe is a read
-//   - bytes: what was sent. "-" is Apache's spelling of 0 bytes sent (%b), and
+//   - bytes: what was sent, at most event.MaxRequestBytes. "-" is Apache's spelling of 0 bytes sent (%b), and
 //     so is 0 here, not missing
 //   - status; "-" is missing
 //   - lat, lon: by a [Locator], unknown without one

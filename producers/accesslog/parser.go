@@ -92,7 +92,7 @@ func (p *Parser) Parse(line []byte, r *event.Request) error {
 		return p.explain(line, n, next)
 	}
 	t, ok := parseTime(p.field(line, Time))
-	if !ok {
+	if !ok || !isTime(t) {
 		return p.explain(line, n, next)
 	}
 	*r = event.NewRequest(t)
@@ -101,7 +101,7 @@ func (p *Parser) Parse(line []byte, r *event.Request) error {
 			return p.explain(line, n, next)
 		}
 	}
-	if r.Bytes, ok = parseBytes(p.field(line, Bytes)); !ok {
+	if r.Bytes, ok = parseBytes(p.field(line, Bytes)); !ok || r.Bytes > event.MaxRequestBytes {
 		return p.explain(line, n, next)
 	}
 	if f.has[Login] && !isLogin(p.field(line, Login)) || f.has[Host] && !isHost(p.field(line, Host)) ||
@@ -124,7 +124,7 @@ func (p *Parser) field(line []byte, f Field) []byte {
 // the first of them whose value is wrong, else the element after them.
 func (p *Parser) explain(line []byte, n, next int) *LineError {
 	for _, e := range p.format.elements[:n] {
-		b, ok := p.field(line, e.field), true
+		b, ok, want := p.field(line, e.field), true, expected[e.field]
 		switch e.field {
 		case Host:
 			ok = isHost(b)
@@ -133,14 +133,20 @@ func (p *Parser) explain(line []byte, n, next int) *LineError {
 		case Login:
 			ok = isLogin(b)
 		case Time:
-			_, ok = parseTime(b)
+			var t int64
+			if t, ok = parseTime(b); ok && !isTime(t) {
+				ok, want = false, "a time between 1900 and 2200"
+			}
 		case Status:
 			_, ok = parseStatus(b)
 		case Bytes:
-			_, ok = parseBytes(b)
+			var n int64
+			if n, ok = parseBytes(b); ok && n > event.MaxRequestBytes {
+				ok, want = false, fmt.Sprintf("at most %d bytes", int64(event.MaxRequestBytes))
+			}
 		}
 		if !ok {
-			return mismatch(e.field, line[:p.at[e.field].to], p.at[e.field].from, expected[e.field])
+			return mismatch(e.field, line[:p.at[e.field].to], p.at[e.field].from, want)
 		}
 	}
 	return p.format.notMatched(line, n, next)

@@ -279,3 +279,37 @@ func BenchmarkParse(b *testing.B) {
 	}
 	b.ReportMetric(float64(i)/b.Elapsed().Seconds(), "lines/s")
 }
+
+// The rule of a method is one, whether it stands in a log or in a column.
+func TestMethodsOfAColumn(t *testing.T) {
+	for method, want := range map[string]event.Op{
+		"GET": event.Read, "HEAD": event.Read, "OPTIONS": event.Read, "PROPFIND": event.Read, "CONNECT": event.Read,
+		"POST": event.Write, "PUT": event.Write, "PATCH": event.Write, "DELETE": event.Write, "VERSION-CONTROL": event.Write,
+	} {
+		if op, ok := MethodOp([]byte(method)); !ok || op != want || op != opOf([]byte(method)) {
+			t.Errorf("%s: got %s, %v, expected %s", method, op, ok, want)
+		}
+	}
+	for _, word := range []string{"", "READ", "get", "PEEK", "GET "} {
+		if op, ok := MethodOp([]byte(word)); ok || op != event.Read {
+			t.Errorf("%q: got %s, %v, expected none", word, op, ok)
+		}
+	}
+}
+
+func TestValuesBeyondTheLimits(t *testing.T) {
+	const line = `192.0.2.1 - - [%s +0000] "GET /a HTTP/1.1" 200 %s "-" "-"`
+	for _, test := range []struct{ time, bytes, want string }{
+		{"01/Jan/2020:00:00:00", "137438953472", ""},
+		{"01/Jan/2020:00:00:00", "137438953473", `column 66, field bytes: got "137438953473", expected at most 137438953472 bytes`},
+		{"01/Jan/2020:00:00:00", "9223372036854775807", `column 66, field bytes: got "9223372036854775807", expected at most 137438953472 bytes`},
+		{"01/Jan/1899:00:00:00", "1", `column 16, field time: got "01/Jan/1899:00:00:00 +0000", expected a time between 1900 and 2200`},
+		{"01/Jan/2201:00:00:00", "1", `column 16, field time: got "01/Jan/2201:00:00:00 +0000", expected a time between 1900 and 2200`},
+	} {
+		var r event.Request
+		err := newTestParser(t, Combined, 1).Parse(fmt.Appendf(nil, line, test.time, test.bytes), &r)
+		if got := fmt.Sprint(err); test.want == "" && err != nil || test.want != "" && got != test.want {
+			t.Errorf("%s, %s: got %v, expected %s", test.time, test.bytes, err, test.want)
+		}
+	}
+}

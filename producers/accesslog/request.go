@@ -90,6 +90,24 @@ func opOf(method []byte) event.Op {
 	return event.Write
 }
 
+// MethodOp tells whether a method of the HTTP method registry, or of those that
+// parsers take for a read, reads or writes; false for any other word. A method
+// is in capitals.
+func MethodOp(method []byte) (event.Op, bool) {
+	op := opOf(method)
+	if op == event.Read {
+		return op, true
+	}
+	switch string(method) {
+	case "POST", "PUT", "PATCH", "DELETE", "COPY", "MOVE", "MKCOL", "LOCK", "UNLOCK", "PROPPATCH", "ACL",
+		"BIND", "REBIND", "UNBIND", "LINK", "UNLINK", "CHECKIN", "CHECKOUT", "UNCHECKOUT", "LABEL", "MERGE",
+		"MKACTIVITY", "MKCALENDAR", "MKREDIRECTREF", "MKWORKSPACE", "ORDERPATCH", "BASELINE-CONTROL",
+		"UPDATE", "UPDATEREDIRECTREF", "VERSION-CONTROL":
+		return op, true
+	}
+	return event.Read, false
+}
+
 // ownerOf returns the first depth segments of a path, joined by slashes; empty
 // segments do not count. It appends to dst, and nothing for a path without
 // segments.

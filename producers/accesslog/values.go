@@ -39,6 +39,9 @@ func parseTime(b []byte) (int64, bool) {
 	return s * 1_000_000, true
 }
 
+// isTime reports whether a time (µs) is one that rows may have.
+func isTime(us int64) bool { return us >= event.MinTime && us <= event.MaxTime }
+
 func digits(b []byte) (int, bool) {
 	n := 0
 	for _, c := range b {

@@ -113,7 +113,11 @@ func (b *batch) checkInts(c column, a arrow.Array) {
 	for i, v := range dst {
 		switch {
 		case c == colTime:
-			dst[i], _ = scaleTime(v, 0, 0)
+			var ok bool
+			if dst[i], ok = scaleTime(v, 0, 0); (!ok || !isTime(dst[i])) && a.IsValid(i) {
+				b.wrong(i, c, strconv.FormatInt(v, 10))
+				dst[i] = absent
+			}
 		case v < least || v > most:
 			if v != absent {
 				b.wrong(i, c, strconv.FormatInt(v, 10))
@@ -134,9 +138,9 @@ func intRange(c column) (least, most int64) {
 	case colN, colK:
 		return 1, math.MaxUint8
 	case colBytes:
-		return 0, math.MaxInt64
+		return 0, event.MaxRequestBytes
 	}
-	return math.MinInt64, math.MaxInt64
+	return -event.MaxDelay, event.MaxDelay
 }
 
 func timestamps(dst []int64, a *array.Timestamp) {

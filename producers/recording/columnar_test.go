@@ -83,7 +83,7 @@ func TestForeignColumns(t *testing.T) {
 		"time in milliseconds, bytes as float": {
 			[]arrow.Field{field("time", arrow.FixedWidthTypes.Timestamp_ms), field("op", dict(arrow.PrimitiveTypes.Int32)), field("bytes", f64), field("user", i64)},
 			`[{"time":"2015-05-17 10:05:03.250","op":"read","bytes":5,"user":7},{"time":"2015-05-17 10:05:03.250","op":"read","bytes":5.5,"user":8},{"time":"2015-05-17 10:05:03.250","op":"write","bytes":6,"user":null}]`,
-			"row 1: 2015-05-17T10:05:03.25Z op=read bytes=5 user=7\nrow 3: 2015-05-17T10:05:03.25Z op=write bytes=6\nbad: X line 2: field bytes: got \"5.5\", expected a whole number of 0 or more\n2 rows, 1 bad, 0 blank\n",
+			"row 1: 2015-05-17T10:05:03.25Z op=read bytes=5 user=7\nrow 3: 2015-05-17T10:05:03.25Z op=write bytes=6\nbad: X line 2: field bytes: got \"5.5\", expected a whole number from 0 to 137438953472\n2 rows, 1 bad, 0 blank\n",
 		},
 		"time in nanoseconds, dictionaries": {
 			[]arrow.Field{field("time", arrow.FixedWidthTypes.Timestamp_ns), field("op", str), field("bytes", i64), field("owner", dict(arrow.PrimitiveTypes.Int32)), field("id", str)},
@@ -93,17 +93,17 @@ func TestForeignColumns(t *testing.T) {
 		"all as text": {
 			[]arrow.Field{field("time", str), field("op", str), field("bytes", str), field("lat", str), field("lon", str), field("trace", str), field("status", str)},
 			`[{"time":"2015-05-17T10:05:03Z","op":"read","bytes":"5.0","lat":"47.5","lon":"8","trace":"0af7651916cd43dd8448eb211c80319c","status":"-"},{"time":"soon","op":"read","bytes":"1"},{"time":"1431857103","op":"read","bytes":"-"},{"time":"1431857103","op":"read","bytes":"1","trace":"xyz"}]`,
-			"row 1: 2015-05-17T10:05:03Z op=read bytes=5 lat=47.5 lon=8 trace=0af7651916cd43dd8448eb211c80319c\nbad: X line 2: field time: got \"soon\", expected RFC 3339 or Unix s, ms, us or ns\nbad: X line 3: field bytes: got \"-\", expected a whole number of 0 or more\nbad: X line 4: field trace: got \"xyz\", expected 32 hexadecimal digits\n1 rows, 3 bad, 0 blank\n",
+			"row 1: 2015-05-17T10:05:03Z op=read bytes=5 lat=47.5 lon=8 trace=0af7651916cd43dd8448eb211c80319c\nbad: X line 2: field time: got \"soon\", expected RFC 3339 or Unix s, ms, us or ns, between 1900 and 2200\nbad: X line 3: field bytes: got \"-\", expected a whole number from 0 to 137438953472\nbad: X line 4: field trace: got \"xyz\", expected 32 hexadecimal digits\n1 rows, 3 bad, 0 blank\n",
 		},
 		"nulls and values out of range": {
 			[]arrow.Field{field("time", i64), field("op", str), field("bytes", i64), field("status", arrow.PrimitiveTypes.Int32), field("lat", f64), field("lon", f64)},
 			`[{"time":null,"op":"read","bytes":1},{"time":1431857103,"op":null,"bytes":1},{"time":1431857103,"op":"read","bytes":null},{"time":1431857103,"op":"peek","bytes":1},{"time":1431857103,"op":"read","bytes":-1},{"time":1431857103,"op":"read","bytes":1,"status":70000},{"time":1431857103,"op":"read","bytes":1,"lat":91,"lon":0},{"time":1431857103,"op":"read","bytes":1,"lat":1},{"time":1431857103,"op":"read","bytes":1}]`,
 			"row 9: 2015-05-17T10:05:03Z op=read bytes=1\n" +
-				"bad: X line 1: field time: got \"\", expected RFC 3339 or Unix s, ms, us or ns (it may not be missing)\n" +
-				"bad: X line 2: field op: got \"\", expected read or write (it may not be missing)\n" +
-				"bad: X line 3: field bytes: got \"\", expected a whole number of 0 or more (it may not be missing)\n" +
-				"bad: X line 4: field op: got \"peek\", expected read or write\n" +
-				"bad: X line 5: field bytes: got \"-1\", expected a whole number of 0 or more\n" +
+				"bad: X line 1: field time: got \"\", expected RFC 3339 or Unix s, ms, us or ns, between 1900 and 2200 (it may not be missing)\n" +
+				"bad: X line 2: field op: got \"\", expected read, write or an HTTP method (it may not be missing)\n" +
+				"bad: X line 3: field bytes: got \"\", expected a whole number from 0 to 137438953472 (it may not be missing)\n" +
+				"bad: X line 4: field op: got \"peek\", expected read, write or an HTTP method\n" +
+				"bad: X line 5: field bytes: got \"-1\", expected a whole number from 0 to 137438953472\n" +
 				"bad: X line 6: field status: got \"70000\", expected a status from 0 to 65535\n" +
 				"bad: X line 7: field lat: got \"91\", expected degrees from -90 to 90\n" +
 				"bad: X line 8: field lat: got \"1\", expected both lat and lon, or neither\n1 rows, 8 bad, 0 blank\n",

@@ -3,10 +3,12 @@ package recording
 import (
 	"bytes"
 	"encoding/hex"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
 
+	"penstock/producers/accesslog"
 	"penstock/schemas/event"
 )
 
@@ -52,12 +54,15 @@ var columnNames = [numColumns]string{
 
 // columnExpected says in a fault what a column holds.
 var columnExpected = [numColumns]string{
-	"RFC 3339 or Unix s, ms, us or ns", "0, 1 or 2", "read or write", "a whole number of 0 or more",
+	"RFC 3339 or Unix s, ms, us or ns, between 1900 and 2200", "0, 1 or 2", "read, write or an HTTP method",
+	fmt.Sprintf("a whole number from 0 to %d", int64(event.MaxRequestBytes)),
 	"a status from 0 to 65535", "a whole number from 1 to 255", "a whole number from 1 to 255",
 	"degrees from -90 to 90", "degrees from -180 to 180",
-	"microseconds", "microseconds", "microseconds", "microseconds", "32 hexadecimal digits",
+	delayExpected, delayExpected, delayExpected, delayExpected, "32 hexadecimal digits",
 	"text", "text", "text", "text", "text", "text", "text", "text", "text", "text",
 }
+
+const delayExpected = "microseconds, at most 100 years either way"
 
 func (c column) String() string { return columnNames[c] }
 
@@ -100,6 +105,7 @@ func setText(r *event.Request, c column, b []byte, t *interner) bool {
 	switch c {
 	case colTime:
 		r.Time, ok = parseTime(b)
+		ok = ok && isTime(r.Time)
 	case colOp:
 		r.Op, ok = parseOp(b)
 	case colLat:
@@ -125,7 +131,7 @@ func setInt(r *event.Request, c column, v int64) bool {
 		return v >= 0 && v <= int64(event.Future)
 	case colBytes:
 		r.Bytes = v
-		return v >= 0
+		return v >= 0 && v <= event.MaxRequestBytes
 	case colStatus:
 		r.Status = int32(v)
 		return v >= 0 && v <= math.MaxUint16
@@ -144,7 +150,7 @@ func setInt(r *event.Request, c column, v int64) bool {
 	case colOverdue:
 		r.Overdue = v
 	}
-	return v != event.NullInt
+	return v != event.NullInt && event.IsDelay(v)
 }
 
 // textOf returns where a request keeps a text column.
@@ -173,15 +179,39 @@ func textOf(r *event.Request, c column) *string {
 	}
 }
 
+// isTime reports whether a time (µs) is one that rows may have.
+func isTime(us int64) bool { return us >= event.MinTime && us <= event.MaxTime }
+
+// parseOp reads read, write, or an HTTP method, which counts as in an access
+// log, in capitals or small letters.
 func parseOp(b []byte) (event.Op, bool) {
-	switch string(b) {
-	case "read":
+	switch {
+	case string(b) == "read":
 		return event.Read, true
-	case "write":
+	case string(b) == "write":
+		return event.Write, true
+	case len(b) > maxOp:
+		return event.Read, false
+	}
+	var buf [maxOp]byte
+	upper := buf[:len(b)]
+	for i, c := range b {
+		if c >= 'a' && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		upper[i] = c
+	}
+	switch string(upper) {
+	case "READ":
+		return event.Read, true
+	case "WRITE":
 		return event.Write, true
 	}
-	return event.Read, false
+	return accesslog.MethodOp(upper)
 }
+
+// maxOp is longer than any method.
+const maxOp = 24
 
 // parseInt reads a whole number, also one that is written as 5.0 or 5e0.
 func parseInt(b []byte) (int64, bool) {

@@ -60,7 +60,7 @@ func same(t fataler, got, want []event.Request) {
 func anyRow() *rapid.Generator[event.Request] {
 	text := rapid.OneOf(rapid.Just(""), rapid.SampledFrom([]string{"a", "us-east", "a,b", `say "x"`, "one\ntwo", "", "e\u00e9\U0001f600", " x ", "b\tc\x01", "{}", "0"}),
 		rapid.StringMatching(`[a-zA-Z0-9@:%/ .-]{2,12}`)).Filter(func(s string) bool { return s != "null" && !strings.HasSuffix(s, "\r") })
-	number := rapid.OneOf(rapid.Just(int64(event.NullInt)), rapid.Int64Range(-5, 5), rapid.Int64Range(math.MinInt64+1, math.MaxInt64))
+	number := rapid.OneOf(rapid.Just(int64(event.NullInt)), rapid.Int64Range(-5, 5), rapid.Int64Range(-event.MaxDelay, event.MaxDelay), rapid.SampledFrom([]int64{-event.MaxDelay, event.MaxDelay}))
 	return rapid.Custom(func(t *rapid.T) event.Request {
 		r := event.NewRequest(rapid.Int64Range(-2_000_000_000_000_000, 7_000_000_000_000_000).Draw(t, "time"))
 		r.Mark = event.Timing(rapid.IntRange(0, 2).Draw(t, "mark"))
@@ -71,7 +71,7 @@ func anyRow() *rapid.Generator[event.Request] {
 			r.Lat = rapid.Float32Range(-90, 90).Draw(t, "lat")
 			r.Lon = rapid.Float32Range(-180, 180).Draw(t, "lon")
 		}
-		r.Bytes = rapid.Int64Range(0, 1<<62).Draw(t, "bytes")
+		r.Bytes = rapid.Int64Range(0, event.MaxRequestBytes).Draw(t, "bytes")
 		r.Wait, r.Service = number.Draw(t, "wait"), number.Draw(t, "service")
 		r.Network, r.Overdue = number.Draw(t, "network"), number.Draw(t, "overdue")
 		if rapid.Bool().Draw(t, "traced") {
