@@ -6,12 +6,12 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 )
 
 // Digest returns "sha256:…" of the files' contents in their order: a hash of
 // the hashes of the files, so that the border between two counts. Names and
-// times of files don't count. It ends early with ctx.
+// times of files don't count. It ends early with ctx. What is no regular file is
+// refused with an error that wraps ErrOption.
 func Digest(ctx context.Context, files []string) (string, error) {
 	all := sha256.New()
 	buf := make([]byte, 256<<10)
@@ -24,7 +24,7 @@ func Digest(ctx context.Context, files []string) (string, error) {
 }
 
 func digestFile(ctx context.Context, name string, into io.Writer, buf []byte) error {
-	f, err := os.Open(name)
+	f, err := openRegular(name)
 	if err != nil {
 		return err
 	}

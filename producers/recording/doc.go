@@ -18,6 +18,10 @@
 // and 5.0 are one number; "-", "null", nothing and null are missing, and never
 // 0. The columns time, op and bytes may not be missing.
 //
+// A recording is a regular file: it is read more than once (its digest, its rows,
+// its rows again after a restart), so that pipes, standard input and folders are
+// refused.
+//
 // A line that cannot be used is reported to Options.Bad with file, line, field,
 // what is there and what was expected, and reading goes on; so is a row that no
 // batch may hold (event.Request.Check), and a line of more than 1 MB, which is

@@ -15,7 +15,9 @@ var (
 	// or framing is wrong. The rows before it stand; the reader gives no more.
 	ErrDamaged = errors.New("damaged recording")
 
-	// ErrOption is returned by Open and Create for options that can't be used.
+	// ErrOption is returned by Open and Create for options that can't be used,
+	// and by Open, EachLine and Digest for what is no regular file, such as a
+	// pipe. Nothing has been read.
 	ErrOption = errors.New("invalid recording option")
 
 	// ErrClosed is returned after Close.

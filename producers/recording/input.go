@@ -35,7 +35,7 @@ var (
 
 // openInput opens a file and tells its compression by the first bytes.
 func openInput(name string) (*input, error) {
-	f, err := os.Open(name)
+	f, err := openRegular(name)
 	if err != nil {
 		return nil, fmt.Errorf("open recording: %w", err)
 	}
@@ -46,15 +46,43 @@ func openInput(name string) (*input, error) {
 	return i, nil
 }
 
+// openRegular opens a file, and nothing but a file: a recording is read for its
+// digest first and for its rows then, and what a pipe gives is gone after the
+// first time. It looks before it opens, for to open a pipe waits for a writer.
+// The error wraps ErrOption or is the file system's.
+func openRegular(name string) (*os.File, error) {
+	if name == "-" {
+		return nil, irregular("- (standard input)")
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, irregular(name + " (" + kindOf(info.Mode()) + ")")
+	}
+	return os.Open(name)
+}
+
+func irregular(what string) error {
+	return fmt.Errorf("%s is not a regular file: a recording is read more than once, write it to a file first: %w", what, ErrOption)
+}
+
+// kindOf names what is no regular file.
+func kindOf(m os.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a folder"
+	case m&os.ModeNamedPipe != 0:
+		return "a pipe"
+	case m&os.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
+}
+
 // unpack puts the decompressor before a file that needs one.
 func unpack(name string, f *os.File) (*input, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("open recording: %w", err)
-	}
-	if info.IsDir() {
-		return nil, fmt.Errorf("open recording: %s is a folder, expected a file: %w", name, ErrOption)
-	}
 	i := &input{name: name, file: f, in: bufio.NewReaderSize(f, inputBuffer), plain: true, finish: func() {}}
 	magic, _ := i.in.Peek(4)
 	switch {

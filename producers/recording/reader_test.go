@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -164,6 +165,42 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 		if r, err := Open(test.files, test.o); !errors.Is(err, test.want) || r != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A pipe would be empty when it is read again; to open one that nobody writes to
+// would wait for ever.
+func TestOnlyRegularFilesAreRead(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe.csv")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	linked := filepath.Join(dir, "linked")
+	if err := os.Symlink(pipe, linked); err != nil {
+		t.Fatal(err)
+	}
+	const what = " is not a regular file: a recording is read more than once, write it to a file first"
+	for name, want := range map[string]string{
+		pipe: pipe + " (a pipe)", linked: linked + " (a pipe)", dir: dir + " (a folder)",
+		os.DevNull: os.DevNull + " (a device)", "-": "- (standard input)",
+	} {
+		_, err := Open([]string{name}, Options{AccessLog: testLogs})
+		_, err2 := Digest(context.Background(), []string{name})
+		_, err3 := EachLine(context.Background(), name, nil, func([]byte) *LineFault { return nil })
+		for _, err := range []error{err, err2, err3} {
+			if !errors.Is(err, ErrOption) || !strings.Contains(fmt.Sprint(err), ": "+want+what) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	// A link to a file is a file.
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(save(t, "x.csv", []byte(csvOf("x", 1))), link); err != nil {
+		t.Fatal(err)
+	}
+	if got := readAll(t, Options{}, link); len(got.rows) != 1 || !errors.Is(got.err, io.EOF) {
+		t.Errorf("a link: %v", got.err)
 	}
 }
 
