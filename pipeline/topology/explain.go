@@ -36,6 +36,9 @@ type Explained struct {
 	// never moved, imported or pinned.
 	Location *control.Location `json:"location,omitempty"`
 	History  []Decided         `json:"history"`
+	// Unreadable counts the commands and outcomes on the bus that cannot be
+	// read: the history may lack what they say.
+	Unreadable int `json:"unreadable,omitempty"`
 }
 
 // Explain recovers the decider's state of placement from the bus, without
@@ -60,7 +63,7 @@ func Explain(ctx context.Context, client *bus.Client, owner string, log zerolog.
 	if err := e.locate(ctx, client); err != nil {
 		return nil, err
 	}
-	return e, e.history(ctx, client)
+	return e, e.history(ctx, client, log)
 }
 
 func (e *Explained) locate(ctx context.Context, client *bus.Client) error {
@@ -79,12 +82,19 @@ func (e *Explained) locate(ctx context.Context, client *bus.Client) error {
 }
 
 // history gathers the owner's moves from the commands that the bus still holds.
-func (e *Explained) history(ctx context.Context, client *bus.Client) error {
+// What cannot be read is left out, counted and logged: one bad message must not
+// hide all the others.
+func (e *Explained) history(ctx context.Context, client *bus.Client, log zerolog.Logger) error {
+	skip := func(m bus.Msg, err error) {
+		e.Unreadable++
+		log.Warn().Err(err).Str("subject", m.Subject).Uint64("seq", m.Seq).Msg("left out of the history: it cannot be read")
+	}
 	index := map[uint64][]int{}
 	err := eachMessage(ctx, client, subject.CommandsStream, subject.CommandsOf(string(control.Placement)), func(m bus.Msg) error {
 		c, err := control.DecodeCommand(m.Data)
 		if err != nil {
-			return err
+			skip(m, err)
+			return nil
 		}
 		for _, mv := range c.Placement.Moves {
 			if mv.Owner == e.Owner {
@@ -100,7 +110,8 @@ func (e *Explained) history(ctx context.Context, client *bus.Client) error {
 	return eachMessage(ctx, client, subject.OutcomesStream, subject.OutcomesOf(string(control.Placement)), func(m bus.Msg) error {
 		o, err := control.DecodeOutcome(m.Data)
 		if err != nil {
-			return err
+			skip(m, err)
+			return nil
 		}
 		if o.Owner == e.Owner {
 			for _, i := range index[o.Move] {

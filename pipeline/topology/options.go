@@ -28,6 +28,7 @@ type Replay struct {
 	// cursor are. Defaults to Out/state.
 	Out, State string
 	Friends    string
+	Locations  string // CSV of where owners' data is before the first row
 	GeoIP      string
 	OwnerDepth int
 	Format     string

@@ -29,8 +29,9 @@ type running struct {
 	parts     *Parts
 	stores    map[string]objectstore.Store
 	policy    placement.Config
-	config    []byte // canonical, of the policy
-	digest    string // of the recordings
+	known     map[string]control.Location // before the first row
+	config    []byte                      // canonical, of the policy
+	digest    string                      // of the recordings
 	collector *report.Collector
 	mover     *moverPart
 	source    *source
@@ -105,7 +106,10 @@ func (r *running) readInputs(ctx context.Context) error {
 			r.Note(fmt.Sprintf("friends: %d malformed lines", bad))
 		}
 	}
-	r.policy = placementConfig(r.Config, friends, nil)
+	if err := r.readLocations(ctx); err != nil {
+		return err
+	}
+	r.policy = placementConfig(r.Config, friends, r.known)
 	policy, err := placement.New(r.policy)
 	if err != nil {
 		return err
@@ -154,6 +158,9 @@ func (r *running) replay(ctx context.Context) (*report.Report, error) {
 		return nil, err
 	}
 	if _, err := replay.Inspect(r.State, fp); err != nil {
+		return nil, err
+	}
+	if err := r.knowLocations(ctx); err != nil {
 		return nil, err
 	}
 	r.parts = NewParts(r.Logger)

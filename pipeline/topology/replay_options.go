@@ -36,7 +36,7 @@ func (r *running) options(ctx context.Context) (*replay.Options, error) {
 		return nil, err
 	}
 	o := &replay.Options{
-		Client: client, Allowed: allowed(&r.policy), BeforeVerify: r.settle, Disorder: r.Disorder, MaxSkew: r.MaxSkew,
+		Client: client, Allowed: allowed(&r.policy), BeforeVerify: r.settle, Disorder: r.Disorder, Imported: r.known, MaxSkew: r.MaxSkew,
 		MaxLag: r.MaxLag, Logger: r.Logger, NoWait: r.NoWait, Observer: observer{r}, Open: r.source.open, Progress: r.Progress, Route: mode, Run: r.RunID,
 		Speed: r.Speed, StateDir: r.State, Strict: r.Strict, Until: r.Until, Width: r.Config.Placement.Window.Std(),
 		Fingerprint: replay.Fingerprint{

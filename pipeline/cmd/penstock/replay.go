@@ -24,6 +24,7 @@ type replayCmd struct {
 	Out        string        `help:"Folder of the report." default:"penstock-out" type:"path"`
 	State      string        `help:"Folder of bus, stores, journal and cursor; by default state in the folder of the report." type:"path"`
 	Friends    string        `help:"Friendships: lines of two users and perhaps a social level." type:"existingfile"`
+	Locations  string        `help:"Where owners' data is before the first record: CSV as locations export prints it." type:"existingfile"`
 	Route      string        `help:"follow serves each request where the owner's data is (a what-if), recorded where the recording says." enum:",follow,recorded" default:""`
 	Disorder   time.Duration `help:"How far out of order records may be." default:"60s"`
 	MaxSkew    time.Duration `help:"How far a record may be ahead of the last one before it is taken for one from the future." default:"10m"`
@@ -61,7 +62,7 @@ func (c *replayCmd) Run(con *console) error {
 		disorder = -1 // None, where 0 is the default.
 	}
 	r := topology.Replay{
-		Files: c.Files, ConfigFile: c.Config, Config: cfg, Out: c.Out, State: c.State, Friends: c.Friends, GeoIP: c.GeoIP,
+		Files: c.Files, ConfigFile: c.Config, Config: cfg, Out: c.Out, State: c.State, Friends: c.Friends, Locations: c.Locations, GeoIP: c.GeoIP,
 		OwnerDepth: c.OwnerDepth, Format: c.Format, Speed: speed, MaxLag: c.MaxLag, Route: c.Route, Disorder: disorder,
 		MaxSkew: c.MaxSkew, RunID: c.RunID, Until: c.Until, Strict: c.Strict, NoWait: c.NoWait, Apply: c.Apply, Fresh: c.Fresh,
 		MoverOff: c.NoMover, Logger: con.logger(), Note: func(s string) { fmt.Fprintln(con.err, "note:", s) }, Hook: con.hook,
