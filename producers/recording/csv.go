@@ -9,12 +9,14 @@ import (
 	"penstock/schemas/event"
 )
 
-// csvSource reads RFC 4180 with a header row. A quoted field may hold line
+// csvSource reads RFC 4180 with a header row; fields are separated by what the
+// header row's are: commas, or else tabs or semicolons. A quoted field may hold line
 // ends. One that is never closed costs its own line only: the lines behind it
 // are read again as records of their own.
 type csvSource struct {
 	lines   lineReader
 	strings *interner
+	comma   byte     // separates fields
 	columns []column // of each field
 
 	held   []heldLine // lines that were taken for part of a quoted field
@@ -32,7 +34,8 @@ type heldLine struct {
 }
 
 func newCSV(in *input, t *interner, note func(string)) (*csvSource, error) {
-	s := &csvSource{lines: lineReader{in: in.in}, strings: t}
+	head, _ := in.in.Peek(inputBuffer) // short at the end of the file
+	s := &csvSource{lines: lineReader{in: in.in}, strings: t, comma: separatorOf(head)}
 	err := s.read()
 	if errors.Is(err, io.EOF) {
 		return s, nil
@@ -47,7 +50,7 @@ func newCSV(in *input, t *interner, note func(string)) (*csvSource, error) {
 	var unknown []string
 	seen := uint32(0)
 	for _, f := range s.fields {
-		c, ok := columnByName[string(bytes.TrimSpace(f))]
+		c, ok := columnOfHeader(f)
 		if !ok {
 			c = noColumn
 			unknown = append(unknown, string(clip(f, maxGot)))
@@ -114,7 +117,7 @@ func (s *csvSource) read() error {
 		return s.fault(0, "line", "a longer line", fmt.Sprintf("at most %d bytes", maxLine))
 	}
 	end := len(s.record)
-	var q quotes
+	q := quotes{comma: s.comma}
 	q.scan(s.record, 0)
 	var more []heldLine
 	for q.state == inQuotes {
@@ -168,6 +171,7 @@ func (s *csvSource) hold(lines []heldLine) {
 
 // quotes follows the double quotes of a record over its lines.
 type quotes struct {
+	comma  byte
 	state  quoteState
 	opened int // where in the record the last quoted field begins
 }
@@ -194,13 +198,13 @@ func (q *quotes) scan(record []byte, from int) {
 			switch c {
 			case '"':
 				q.state, q.opened = inQuotes, from+i
-			case ',':
+			case q.comma:
 			default:
 				q.state = inBare
 			}
 		case inBare:
 			switch c {
-			case ',':
+			case q.comma:
 				q.state = fieldStart
 			case '"':
 				q.state = badQuote
@@ -214,7 +218,7 @@ func (q *quotes) scan(record []byte, from int) {
 			switch c {
 			case '"':
 				q.state = inQuotes
-			case ',':
+			case q.comma:
 				q.state = fieldStart
 			default:
 				q.state = badQuote
@@ -249,7 +253,7 @@ func (s *csvSource) split() {
 			}
 			s.fields = append(s.fields, s.quoted[from:])
 		} else {
-			n := bytes.IndexByte(b, ',')
+			n := bytes.IndexByte(b, s.comma)
 			if n < 0 {
 				n = len(b)
 			}
@@ -259,7 +263,7 @@ func (s *csvSource) split() {
 		if len(b) == 0 {
 			return
 		}
-		b = b[1:] // the comma
+		b = b[1:] // the separator
 		if len(b) == 0 {
 			s.fields = append(s.fields, b)
 			return

@@ -32,7 +32,7 @@ func detect(in *input) Format {
 		return CSV
 	}
 	switch extension(in.name) {
-	case ".csv":
+	case ".csv", ".tsv", ".tab":
 		return CSV
 	case ".jsonl", ".ndjson", ".json":
 		return JSONLines
@@ -42,17 +42,6 @@ func detect(in *input) Format {
 		return Arrow
 	}
 	return AccessLog
-}
-
-// isHeaderRow reports whether the first line names the column time.
-func isHeaderRow(head []byte) bool {
-	line, _, _ := bytes.Cut(head, []byte{'\n'})
-	for name := range bytes.SplitSeq(line, []byte{','}) {
-		if string(bytes.Trim(name, " \t\r\"")) == columnNames[colTime] {
-			return true
-		}
-	}
-	return false
 }
 
 // extension of a name without that of its compression, in small letters.

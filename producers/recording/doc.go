@@ -15,8 +15,13 @@
 // In every format the columns are those of DESIGN §3.1 by name; columns that
 // are not among them are left out and noted. In text a time is RFC 3339 or Unix
 // seconds, milliseconds, microseconds or nanoseconds, told by magnitude; 5, "5"
-// and 5.0 are one number; "-", "null", nothing and null are missing, and never
+// and 5.0 are one number; op is read, write or an HTTP method, in capitals or
+// small letters (GET reads and POST writes, as in an access log); "-", "null", nothing and null are missing, and never
 // 0. The columns time, op and bytes may not be missing.
+//
+// CSV has a header row, in which capitals and blanks around a name don't count.
+// Fields are separated by commas, or by tabs or semicolons where the header row
+// has no comma; quotes are those of RFC 4180 with each of the three.
 //
 // A recording is a regular file: it is read more than once (its digest, its rows,
 // its rows again after a restart), so that pipes, standard input and folders are

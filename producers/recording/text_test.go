@@ -59,13 +59,15 @@ func TestFormatIsToldByContentThenName(t *testing.T) {
 		{"x", csvText},
 		{"x.log", csvText},
 		{"x.csv", csvText},
+		{"x", "op\ttime\tbytes\nread\t1431857103\t1\n"},
+		{"x", "op;Time;bytes\nread;1431857103;1\n"},
 		{"x", "\"time\",\"op\",\"bytes\"\r\n1431857103,read,1\r\n"},
 	} {
 		if got := readAll(t, Options{}, save(t, test.name, []byte(test.content))); len(got.rows) != 1 || !errors.Is(got.err, io.EOF) {
 			t.Errorf("%s with %.20q: %v, %v", test.name, test.content, got, got.err)
 		}
 	}
-	for name, f := range map[string]Format{"x.csv": CSV, "x.ndjson.gz": JSONLines, "x.parquet": Parquet, "x.ARROW": Arrow, "x.log": AccessLog} {
+	for name, f := range map[string]Format{"x.csv": CSV, "x.tsv.gz": CSV, "x.ndjson.gz": JSONLines, "x.parquet": Parquet, "x.ARROW": Arrow, "x.log": AccessLog} {
 		in, err := openInput(save(t, name, []byte("nonsense")))
 		if err != nil {
 			t.Fatal(err)
@@ -215,17 +217,18 @@ func TestUnclosedQuoteOverAMegabyte(t *testing.T) {
 
 // Records are those of the standard library where it reads them all.
 func TestCSVAgreesWithTheStandardLibrary(t *testing.T) {
-	cell := rapid.OneOf(rapid.StringMatching(`[a-c "\n,]{0,6}`), rapid.SampledFrom([]string{`"a"`, `""`, `"x""y"`, "\"l\nm\"", `"`, `a"`, ""}))
+	cell := rapid.OneOf(rapid.StringMatching(`[a-c "\n,;\t]{0,6}`), rapid.SampledFrom([]string{`"a"`, `""`, `"x""y"`, "\"l\nm\"", `"`, `a"`, ""}))
 	rapid.Check(t, func(t *rapid.T) {
+		comma := rapid.SampledFrom([]byte(",\t;")).Draw(t, "comma")
 		var lines []string
 		for range rapid.IntRange(1, 4).Draw(t, "lines") {
-			lines = append(lines, strings.Join(rapid.SliceOfN(cell, 1, 3).Draw(t, "cells"), ","))
+			lines = append(lines, strings.Join(rapid.SliceOfN(cell, 1, 3).Draw(t, "cells"), string(comma)))
 		}
 		text := strings.Join(lines, "\n")
 		std := csv.NewReader(strings.NewReader(text))
-		std.FieldsPerRecord = -1
+		std.FieldsPerRecord, std.Comma = -1, rune(comma)
 		want, err := std.ReadAll()
-		s := &csvSource{lines: lineReader{in: newBuffered(text)}, strings: newInterner()}
+		s := &csvSource{lines: lineReader{in: newBuffered(text)}, strings: newInterner(), comma: comma}
 		var got [][]string
 		var bad *fault
 		for {
