@@ -28,8 +28,9 @@ type file struct {
 	src   source
 	opts  *Options
 
-	row     event.Request // in hand
-	rowLine int64
+	row       event.Request // in hand
+	rowLine   int64
+	saidEmpty bool // that nothing is in it
 }
 
 func openFile(name string, index int, o *Options, t *interner) (*file, error) {
@@ -72,6 +73,14 @@ func (f *file) note(text string) {
 	}
 }
 
+// noteEmpty says at the end, once, that a file had no row and no bad line.
+func (f *file) noteEmpty() {
+	if f.rows == 0 && f.bad == 0 && !f.saidEmpty {
+		f.saidEmpty = true
+		f.note("nothing is in it")
+	}
+}
+
 // noteUnknown says which columns are left out.
 func noteUnknown(note func(string), names []string) {
 	if len(names) > 0 {
@@ -101,6 +110,7 @@ func (f *file) next() error {
 			if err := f.end(); err != nil {
 				return err
 			}
+			f.noteEmpty()
 			return io.EOF
 		default:
 			return damaged(f.name, f.src.line(), err)

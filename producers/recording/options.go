@@ -48,7 +48,7 @@ type Options struct {
 	// Format of all files. Defaults to Auto.
 	Format Format
 	// Note is told once a file what else is worth knowing, such as columns that
-	// are left out. Nil: nobody is.
+	// are left out, or that nothing is in it. Nil: nobody is.
 	Note func(file, text string)
 }
 

@@ -140,9 +140,20 @@ func TestNothingParses(t *testing.T) {
 			}
 		})
 	}
-	for _, name := range []string{"x.log", "x.jsonl", "x.csv"} {
-		if got := readAll(t, Options{}, save(t, name, nil)); !errors.Is(got.err, io.EOF) {
-			t.Errorf("an empty %s: %v", name, got.err)
+}
+
+// A file without a row is no error, but most likely not what was meant.
+func TestNothingIsInIt(t *testing.T) {
+	const header = "time,op,bytes\n"
+	for _, file := range []struct{ name, content string }{
+		{"x.log", ""}, {"x.jsonl", ""}, {"x.csv", ""}, {"x", "\n\r\n"}, {"x.jsonl", " \n"}, {"x.csv", header}, {"x", header + "\n"}, {"x.tsv", "time\top\tbytes"},
+	} {
+		path := save(t, file.name, []byte(file.content))
+		for _, files := range [][]string{{path}, {path, save(t, "y.csv", []byte(header+"1,read,1\n2,read,1\n"))}} {
+			got := readAll(t, Options{}, files...)
+			if len(got.rows) != 2*(len(files)-1) || len(got.notes) != 1 || got.notes[0] != "nothing is in it" || !errors.Is(got.err, io.EOF) {
+				t.Errorf("%s of %q: %v, %v", file.name, file.content, got, got.err)
+			}
 		}
 	}
 }
