@@ -1,6 +1,8 @@
 package aggregator
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -227,6 +229,25 @@ func TestTrimmerKeepsWhatIsNotCovered(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestTrimmerStopsWithoutAWarning: being told to stop is no fault, also when it
+// comes between the wake and the trim.
+func TestTrimmerStopsWithoutAWarning(t *testing.T) {
+	c := bustest.Client(t, bustest.Start(t, func(o *bus.Options) { o.Partitions = 1; o.Purpose = bus.Replay }))
+	var said bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 64 { // Which of wake and stop is seen first is left to chance.
+		trim := NewTrimmer(c, []string{window.Owners}, clock.System(), zerolog.New(&said))
+		trim.Covered(window.Owners, 0, 1)
+		if err := trim.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if said.Len() > 0 {
+		t.Errorf("said %s", &said)
+	}
 }
 
 // TestTimedFlushes moves the clock by hand.

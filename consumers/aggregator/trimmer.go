@@ -86,10 +86,14 @@ func (t *Trimmer) Run(ctx context.Context) error {
 			return nil
 		}
 		if least := t.least(); least > done {
-			if err := t.client.Trim(ctx, subject.EventsStream, least+1); err != nil {
+			err := t.client.Trim(ctx, subject.EventsStream, least+1)
+			switch {
+			case ctx.Err() != nil:
+				return nil // Told to stop meanwhile; the next run trims.
+			case err != nil:
 				t.log.Warn().Err(err).Uint64("covered", least).Msg("cannot trim events")
 				t.again()
-			} else {
+			default:
 				done = least
 			}
 		}
