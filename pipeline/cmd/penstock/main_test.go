@@ -111,3 +111,10 @@ var results = []string{
 
 // example is a configuration of infra/examples.
 func example(name string) string { return filepath.Join("..", "..", "..", "infra", "examples", name) }
+
+// TestVersionSaysWhatItDoesNotKnow: a test binary has no revision.
+func TestVersionSaysWhatItDoesNotKnow(t *testing.T) {
+	if text := must(t, "version"); !strings.Contains(text, ", revision unknown)") {
+		t.Errorf("version: %s", text)
+	}
+}

@@ -15,12 +15,12 @@ type versionCmd struct{}
 // Run prints what was built from what, and which schemas it speaks.
 func (c *versionCmd) Run(con *console) error {
 	v := map[string]string{
-		"version": "devel", "go": runtime.Version(), "request": event.RequestSchema,
+		"version": "devel", "vcs.revision": "unknown", "go": runtime.Version(), "request": event.RequestSchema,
 		"gauge": event.GaugeSchema, "panes": window.PanesSchema, "commit": window.CommitSchema,
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" || s.Key == "vcs.modified" || s.Key == "vcs.time" {
+			if s.Value != "" && (s.Key == "vcs.revision" || s.Key == "vcs.modified" || s.Key == "vcs.time") {
 				v[s.Key] = s.Value
 			}
 		}
