@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"penstock/consumers/decider"
 	"penstock/infra/bus"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
@@ -23,7 +26,8 @@ type Status struct {
 	Streams  []StreamStatus  `json:"streams"`
 	Kinds    []KindStatus    `json:"kinds"`
 	Progress []Progress      `json:"progress"`
-	Owners   int             `json:"owners_located"` // owners that were moved, imported or pinned
+	Owners   int             `json:"owners_located"`     // owners that were moved, imported or pinned
+	Evacuate []string        `json:"evacuate,omitempty"` // sites that the operator empties, ascending
 	Faults   []string        `json:"faults,omitempty"`
 	Switches []SwitchSetting `json:"switches,omitempty"`
 }
@@ -44,7 +48,8 @@ type KindStatus struct {
 	Decision *control.Decision `json:"decision,omitempty"`
 	Mode     control.Mode      `json:"mode,omitempty"` // set by the operator
 	Frozen   bool              `json:"frozen"`
-	At       time.Time         `json:"at,omitzero"` // on the bus
+	Rollback *time.Time        `json:"rollback,omitempty"` // asked for and not yet carried out: what it goes back to
+	At       time.Time         `json:"at,omitzero"`        // on the bus
 }
 
 // Progress is how far a group of rollups has come on its slowest partition.
@@ -131,7 +136,8 @@ func (s *Status) switches(ctx context.Context, client *bus.Client) ([]control.En
 
 func (s *Status) kind(ctx context.Context, client *bus.Client, k control.Kind, entries []control.Entry) error {
 	sw := control.SwitchesOf(k, entries)
-	ks := KindStatus{Kind: k, Mode: sw.Mode, Frozen: sw.Frozen}
+	s.Evacuate = sw.Evacuate // The same of each kind.
+	ks := KindStatus{Kind: k, Mode: sw.Mode, Frozen: sw.Frozen, Rollback: sw.Rollback}
 	m, err := client.Last(ctx, subject.CommandsStream, subject.Decisions(string(k)))
 	switch {
 	case errors.Is(err, bus.ErrNoMessage):
@@ -144,9 +150,23 @@ func (s *Status) kind(ctx context.Context, client *bus.Client, k control.Kind, e
 			break
 		}
 		ks.Decided, ks.Decision, ks.At = true, d, m.Time.UTC()
+		if sw.Rollback != nil && answered(m, d, sw.RollbackRevision) {
+			ks.Rollback = nil
+		}
 	}
 	s.Kinds = append(s.Kinds, ks)
 	return nil
+}
+
+// answered reports whether a rollback was carried out by the time of a record:
+// its decider knew of it then, and does not say that it still waits.
+func answered(m bus.Msg, d *control.Decision, revision uint64) bool {
+	var knew uint64
+	if h := m.Header[control.HeaderOperator]; len(h) > 0 {
+		knew, _ = strconv.ParseUint(h[0], 10, 64) // One that cannot be read knew nothing.
+	}
+	waits := slices.ContainsFunc(d.Reasons, func(r control.Reason) bool { return r.Code == decider.RollbackWaits })
+	return knew >= revision && !waits
 }
 
 func (s *Status) progress(ctx context.Context, client *bus.Client, group string, last uint64) error {
@@ -182,7 +202,7 @@ func (s *Status) progress(ctx context.Context, client *bus.Client, group string,
 func (s *Status) Print(w io.Writer) error {
 	var b strings.Builder
 	for _, k := range s.Kinds {
-		if !k.Decided && k.Mode == "" && !k.Frozen {
+		if !k.Decided && k.Mode == "" && !k.Frozen && k.Rollback == nil {
 			continue
 		}
 		fmt.Fprintf(&b, "%s: ", k.Kind)
@@ -207,17 +227,23 @@ func (s *Status) Print(w io.Writer) error {
 		if k.Frozen {
 			b.WriteString("; FROZEN")
 		}
+		if k.Rollback != nil {
+			fmt.Fprintf(&b, "; a rollback to %s waits for the next complete window in mode act", k.Rollback.Format(time.RFC3339))
+		}
 		b.WriteString("\n")
 	}
 	if b.Len() == 0 {
 		b.WriteString("nothing decided yet\n")
 	}
+	if len(s.Evacuate) > 0 {
+		fmt.Fprintf(&b, "being emptied: %s\n", strings.Join(s.Evacuate, ", "))
+	}
 	for _, p := range s.Progress {
-		mark := "no watermark yet"
+		mark := "none yet"
 		if !p.Watermark.IsZero() {
-			mark = "watermark " + p.Watermark.Format(time.RFC3339)
+			mark = p.Watermark.Format(time.RFC3339)
 		}
-		fmt.Fprintf(&b, "%s: %s, %d messages of EVENTS behind\n", p.Group, mark, p.Behind)
+		fmt.Fprintf(&b, "%s: watermark %s, %d messages of EVENTS behind\n", p.Group, mark, p.Behind)
 	}
 	fmt.Fprintf(&b, "locations: %d owners were moved, imported or pinned; the others are where they were first seen\n\n", s.Owners)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
