@@ -20,6 +20,9 @@ type busFlags struct {
 	Prefix string `help:"Keeps several Penstocks apart on one bus."`
 }
 
+// defaultState is the default of --state, as it stands in the tag of State.
+const defaultState = "penstock-out/state"
+
 // open opens the bus and a client. Close the bus when done.
 func (f *busFlags) open(con *console, role string) (*bus.Bus, *bus.Client, error) {
 	o := bus.Options{URL: f.NATS, Prefix: f.Prefix, Name: "penstock-cli", Logger: con.logger()}

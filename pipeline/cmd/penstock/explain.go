@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"penstock/pipeline/report"
 	"penstock/pipeline/topology"
 	"penstock/schemas/control"
 )
@@ -71,7 +72,7 @@ func printExplained(w io.Writer, e *topology.Explained) error {
 	if e.CooldownUntil != nil {
 		fmt.Fprintf(&b, "cooldown until %s\n", e.CooldownUntil.Format("2006-01-02 15:04"))
 	}
-	b.WriteString("\n")
+	b.WriteString("\nThe lower E, the better the site. NDW: how far the owner's own place is; NSW: how far its users are; 0 nearest, 1 farthest.\n")
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "site\tdistance km\tNDW\tsocial weight\tNSW\tE = α·NDW + β·NSW\tcapacity\texpected\tobserved\t \t\n")
 	for _, s := range e.Sites {
@@ -86,8 +87,8 @@ func printExplained(w io.Writer, e *topology.Explained) error {
 		case !s.Allowed:
 			mark = "not allowed"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%.4f\t%.0f\t%.4f\t%.4f\t%d\t%d\t%d\t%s\t\n",
-			s.Site, km, s.NDW, s.SW, s.NSW, s.Weight, s.Capacity, s.Expected, s.Observed, mark)
+		fmt.Fprintf(t, "%s\t%s\t%.4f\t%.0f\t%.4f\t%.4f\t%s\t%s\t%s\t%s\t\n",
+			s.Site, km, s.NDW, s.SW, s.NSW, s.Weight, report.Bytes(s.Capacity), report.Bytes(s.Expected), report.Bytes(s.Observed), mark)
 	}
 	_ = t.Flush() // Into memory.
 	if len(e.History) > 0 {
@@ -100,6 +101,9 @@ func printExplained(w io.Writer, e *topology.Explained) error {
 		}
 		fmt.Fprintf(&b, "  window %s: %s → %s, version %d, %d bytes, %s (%s): %s %s\n", h.Window.Start.Format("2006-01-02 15:04"),
 			h.Move.From, h.Move.To, h.Move.Version, h.Move.Bytes, h.Reason.Code, h.Reason.Text, outcome, h.Why)
+	}
+	if e.Unreadable > 0 {
+		fmt.Fprintf(&b, "\n%d commands or outcomes on the bus cannot be read; they are left out\n", e.Unreadable)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -12,10 +12,17 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/memory"
 	"github.com/apache/arrow/go/v15/parquet/file"
 	"github.com/apache/arrow/go/v15/parquet/pqarrow"
+	"github.com/rs/zerolog"
 
+	"penstock/consumers/executor/locations"
+	"penstock/infra/bus"
+	"penstock/infra/bus/bustest"
+	"penstock/infra/objectstore"
 	"penstock/pipeline/config"
 	"penstock/pipeline/topology"
+	"penstock/schemas/control"
 	"penstock/schemas/sphere"
+	"penstock/schemas/subject"
 )
 
 // matrix reads a matrix as rows of named values: text, int64 and float64.
@@ -142,7 +149,7 @@ func TestExplainFollowsFromTheMatrices(t *testing.T) {
 		t.Errorf("%d owners checked, %d located users", checked, located)
 	}
 	text := must(t, "explain", "blog", "--state", filepath.Join(out, "state"))
-	for _, want := range []string{"blog: data is at ", "L-match", "E = α·NDW + β·NSW"} {
+	for _, want := range []string{"blog: data is at ", "L-match", "E = α·NDW + β·NSW", "The lower E, the better", "NDW: how far", "MB"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
@@ -190,11 +197,18 @@ func TestOperatorVerbsOnAFinishedReplay(t *testing.T) {
 	if text := must(t, "audit", "--state", state); !strings.Contains(text, "every event is accounted for") {
 		t.Errorf("audit:\n%s", text)
 	}
-	must(t, "freeze", "placement", "--state", state)
-	must(t, "mode", "placement", "advise", "--state", state)
+	// Nothing will be decided here any more, and no verb says that it will.
+	ended := "the replay in " + state + " has ended: no window will be decided there any more"
+	for _, verb := range [][]string{{"freeze", "placement"}, {"mode", "placement", "advise"}, {"thaw"}} {
+		if text := must(t, append(verb, "--state", state)...); !strings.Contains(text, ended) || strings.Contains(text, "next window") {
+			t.Errorf("%s: %s", verb, text)
+		}
+	}
+	refused(t, 1, []string{"rollback", "placement", "--to", "2015-05-17T12:00:00Z", "--state", state}, ended, "rollback works on a running Penstock")
+	refused(t, 2, []string{"rollback", "placement", "--to", "2199-01-01T00:00:00Z", "--state", state}, "2199-01-01T00:00:00Z is in the future")
 	text := must(t, "status", "--state", state)
-	for _, want := range []string{"placement: mode act", "operator: mode advise", "FROZEN", "EVENTS"} {
-		if !strings.Contains(text, want) {
+	for _, want := range []string{"placement: mode act", "operator: mode advise", "FROZEN", "EVENTS", "owners: watermark 2015-"} {
+		if !strings.Contains(text, want) || strings.Contains(text, "rollback") {
 			t.Errorf("status lacks %q:\n%s", want, text)
 		}
 	}
@@ -207,5 +221,63 @@ func TestOperatorVerbsOnAFinishedReplay(t *testing.T) {
 	}
 	if _, _, code := command(t, "mode", "placement", "hurry", "--state", state); code != 2 {
 		t.Errorf("exit code %d for a mode that isn't", code)
+	}
+}
+
+// TestExplainAndVerifyOfADamagedReplay: a command and an outcome that nobody can
+// read hide nothing else, and a retired copy that no mover will delete is found.
+func TestExplainAndVerifyOfADamagedReplay(t *testing.T) {
+	out := t.TempDir()
+	must(t, accessLog(t, out, "--until", "2015-05-17T16:00:00Z")...)
+	state := filepath.Join(out, "state")
+	whole := must(t, "explain", "blog", "--state", state)
+	b, err := bus.Open(t.Context(), bus.Options{Dir: filepath.Join(state, "bus"), Purpose: bus.Replay, Logger: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := bustest.Client(t, b)
+	told, err := c.Last(t.Context(), subject.CommandsStream, subject.CommandsOf(string(control.Placement)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome, err := c.Last(t.Context(), subject.OutcomesStream, subject.OutcomesOf(string(control.Placement)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{told.Subject, outcome.Subject} {
+		if _, err := c.Publish(t.Context(), bus.Msg{Subject: to, Data: []byte("{")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	said := "\n2 commands or outcomes on the bus cannot be read; they are left out\n"
+	if text := must(t, "explain", "blog", "--state", state); text != whole+said {
+		t.Errorf("of a damaged bus:\n%s\nand before:\n%s", text, whole)
+	}
+
+	verify := []string{"locations", "verify", "--replay", "--config", example("world.yaml"), "--state", state}
+	must(t, verify...)
+	cfg, err := config.Load(example("world.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stores, err := topology.ReplayStores(cfg, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := objectstore.Mark{State: objectstore.Retired, Version: 1, Site: explained(t, out, "blog").Site}
+	for site, st := range stores {
+		if site != away.Site {
+			if err := st.Mark(t.Context(), "blog", objectstore.Mark{State: objectstore.Absent}, away); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	text, _, code := command(t, verify...)
+	if code != 1 || !strings.Contains(text, ": "+string(locations.Unjournalled)+": ") {
+		t.Errorf("exit code %d with a copy that no mover knows of:\n%s", code, text)
 	}
 }

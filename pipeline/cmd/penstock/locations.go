@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"penstock/consumers/executor/locations"
+	"penstock/consumers/executor/mover"
 	"penstock/infra/clock"
 	"penstock/infra/objectstore"
 	"penstock/pipeline/config"
@@ -16,7 +18,7 @@ import (
 type locationsCmd struct {
 	Import locationsImportCmd `cmd:"" help:"Say where owners' data is, from CSV (owner,site and perhaps version,state,since,pinned), before the first decision."`
 	Export locationsExportCmd `cmd:"" help:"Print all locations that are known as CSV."`
-	Verify locationsVerifyCmd `cmd:"" help:"List the stores and compare: each owner has exactly one live copy, where its location says."`
+	Verify locationsVerifyCmd `cmd:"" help:"List the stores and compare: each owner has exactly one live copy, where its location says, and the mover under --state knows of all others."`
 }
 
 type locationsImportCmd struct {
@@ -106,8 +108,12 @@ func (c *locationsVerifyCmd) Run(con *console) error {
 	if err != nil {
 		return err
 	}
+	retired, err := c.retirements()
+	if err != nil {
+		return err
+	}
 	return c.with(con, func(t *locations.KV) error {
-		r, err := locations.Verify(con.ctx, t, stores, nil)
+		r, err := locations.Verify(con.ctx, t, stores, retired)
 		if err != nil {
 			return err
 		}
@@ -124,4 +130,24 @@ func (c *locationsVerifyCmd) Run(con *console) error {
 		}
 		return err
 	})
+}
+
+// retirements are those of the mover's journal under the state folder; nil if it
+// is not at hand: which copies a mover is going to delete is not known then. At
+// an address the movers may be anywhere, so a folder counts only if it was named.
+func (c *locationsVerifyCmd) retirements() (func(owner, site string) bool, error) {
+	if c.NATS != "" && !c.Replay {
+		if at, err := filepath.Abs(defaultState); err != nil || at == c.State {
+			return nil, nil //nolint:nilerr // Without a working folder no folder was named by it.
+		}
+	}
+	dir := filepath.Join(c.State, "mover")
+	_, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("mover journal: %w", err)
+	}
+	return mover.Retirements(dir)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"penstock/infra/clock"
+	"penstock/producers/replay"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
 )
@@ -22,7 +23,7 @@ type modeCmd struct {
 // Run sets the mode of a kind; it counts from the next window on.
 func (c *modeCmd) Run(con *console) error {
 	return c.set(con, control.ModeKey(control.Kind(c.Kind)), control.Switch{Mode: control.Mode(c.Mode)},
-		fmt.Sprintf("%s: mode %s from the next window on", c.Kind, c.Mode))
+		fmt.Sprintf("%s: mode %s", c.Kind, c.Mode), " from the next window on")
 }
 
 type freezeCmd struct {
@@ -33,7 +34,7 @@ type freezeCmd struct {
 // Run freezes a kind, or all.
 func (c *freezeCmd) Run(con *console) error {
 	return c.set(con, freezeKey(c.Kind), control.Switch{On: true},
-		fmt.Sprintf("%s: frozen from the next window on; penstock thaw %s ends it", c.Kind, c.Kind))
+		c.Kind+": frozen", fmt.Sprintf(" from the next window on; penstock thaw %s ends it", c.Kind))
 }
 
 type thawCmd struct {
@@ -43,7 +44,7 @@ type thawCmd struct {
 
 // Run thaws a kind, or ends the freeze of all.
 func (c *thawCmd) Run(con *console) error {
-	return c.set(con, freezeKey(c.Kind), control.Switch{}, fmt.Sprintf("%s: thawed from the next window on", c.Kind))
+	return c.set(con, freezeKey(c.Kind), control.Switch{}, c.Kind+": thawed", " from the next window on")
 }
 
 func freezeKey(kind string) string {
@@ -59,16 +60,48 @@ type rollbackCmd struct {
 	To   time.Time `required:"" help:"Undo what was decided in windows that ended after this time (RFC 3339)."`
 }
 
-// Run asks for a rollback, which freezes the kind until a thaw.
+// Run asks for a rollback, which freezes the kind until a thaw. One after a time
+// to come would undo nothing and freeze all the same; one of a replay that has
+// ended would never be carried out. Both are refused.
 func (c *rollbackCmd) Run(con *console) error {
 	to := c.To.UTC()
+	if now := clock.System().Now().UTC(); to.After(now) {
+		return fmt.Errorf("%w: --to %s is in the future (it is %s): there is nothing to undo", errUsage, to.Format(time.RFC3339), now.Format(time.RFC3339))
+	}
+	ended, err := c.ended()
+	if err != nil {
+		return err
+	}
+	if ended != "" {
+		return fmt.Errorf("%s; rollback works on a running Penstock", ended)
+	}
 	return c.set(con, control.RollbackKey(control.Kind(c.Kind)), control.Switch{After: &to},
-		fmt.Sprintf("%s: decisions of windows that ended after %s are undone at the next window; then it is frozen until penstock thaw %s",
-			c.Kind, to.Format(time.RFC3339), c.Kind))
+		fmt.Sprintf("%s: decisions of windows that ended after %s are undone", c.Kind, to.Format(time.RFC3339)),
+		fmt.Sprintf(" at the next window; then it is frozen until penstock thaw %s", c.Kind))
 }
 
-// set writes a switch of the operator.
-func (f *busFlags) set(con *console, key string, s control.Switch, said string) (err error) {
+// ended says that no window will be decided any more on the bus of a finished
+// replay; it is empty of any other bus. Of a bus at an address it is not known.
+func (f *busFlags) ended() (string, error) {
+	if f.NATS != "" {
+		return "", nil
+	}
+	cursor, err := replay.ReadCursor(f.State)
+	if err != nil || cursor == nil || !cursor.Finished {
+		return "", err
+	}
+	return fmt.Sprintf("the replay in %s has ended: no window will be decided there any more", f.State), nil
+}
+
+// set writes a switch of the operator and says so, and from when it counts.
+func (f *busFlags) set(con *console, key string, s control.Switch, said, from string) (err error) {
+	ended, err := f.ended()
+	if err != nil {
+		return err
+	}
+	if ended != "" {
+		from = "; but " + ended
+	}
 	b, client, err := f.open(con, "operator")
 	if err != nil {
 		return err
@@ -88,9 +121,13 @@ func (f *busFlags) set(con *console, key string, s control.Switch, said string) 
 		return fmt.Errorf("switch %s: %w", key, err)
 	}
 	if con.json {
-		return json.NewEncoder(con.out).Encode(map[string]any{"key": key, "revision": rev, "switch": s})
+		done := map[string]any{"key": key, "revision": rev, "switch": s}
+		if ended != "" {
+			done["note"] = ended
+		}
+		return json.NewEncoder(con.out).Encode(done)
 	}
-	_, err = fmt.Fprintln(con.out, said)
+	_, err = fmt.Fprintln(con.out, said+from)
 	return err
 }
 

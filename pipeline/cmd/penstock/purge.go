@@ -19,7 +19,7 @@ type purgeCmd struct {
 func (c *purgeCmd) Run(con *console) error {
 	if c.NATS != "" {
 		return c.set(con, control.PurgeKey(control.Placement), control.Switch{},
-			"running movers delete copies that moved away now; those that are not running keep delete_after")
+			"running movers delete copies that moved away now", "; those that are not running keep delete_after")
 	}
 	if c.Config == "" {
 		return fmt.Errorf("%w: name the bus of running movers with --nats, or the configuration of a stopped serve with --config", errUsage)

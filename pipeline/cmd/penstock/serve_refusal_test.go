@@ -125,6 +125,11 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 		t.Error("a process that was refused has made a bus")
 	}
 
+	// A port that is taken ends the process, whatever it was told to wait for.
+	taken := strings.TrimPrefix(old, "nats://")
+	refused(t, 1, []string{"serve", "--config", cfg, "--listen", taken, "--state", filepath.Join(dir, "other")},
+		"penstock: bus: cannot listen at "+taken+": ", "address already in use")
+
 	// The folder of a process that runs is its own.
 	s := serve(t, "--config", cfg, "--state", state)
 	refused(t, 1, []string{"status", "--state", state}, "in use", "--listen")
