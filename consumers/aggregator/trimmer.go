@@ -88,13 +88,11 @@ func (t *Trimmer) Run(ctx context.Context) error {
 		if least := t.least(); least > done {
 			err := t.client.Trim(ctx, subject.EventsStream, least+1)
 			switch {
-			case ctx.Err() != nil:
-				return nil // Told to stop meanwhile; the next run trims.
-			case err != nil:
+			case err == nil:
+				done = least
+			case ctx.Err() == nil: // Not just told to stop meanwhile.
 				t.log.Warn().Err(err).Uint64("covered", least).Msg("cannot trim events")
 				t.again()
-			default:
-				done = least
 			}
 		}
 		if !pause(ctx, t.clock, trimEvery) {

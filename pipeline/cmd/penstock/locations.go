@@ -137,8 +137,12 @@ func (c *locationsVerifyCmd) Run(con *console) error {
 // an address the movers may be anywhere, so a folder counts only if it was named.
 func (c *locationsVerifyCmd) retirements() (func(owner, site string) bool, error) {
 	if c.NATS != "" && !c.Replay {
-		if at, err := filepath.Abs(defaultState); err != nil || at == c.State {
-			return nil, nil //nolint:nilerr // Without a working folder no folder was named by it.
+		unnamed, err := filepath.Abs(defaultState)
+		if err != nil {
+			return nil, fmt.Errorf("state folder: %w", err)
+		}
+		if c.State == unnamed {
+			return nil, nil
 		}
 	}
 	dir := filepath.Join(c.State, "mover")
