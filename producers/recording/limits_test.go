@@ -59,7 +59,7 @@ func TestValuesBeyondTheLimitsAreNamed(t *testing.T) {
 		}
 		var ints, texts []arrow.Field
 		for _, n := range names {
-			kind := arrow.DataType(i64)
+			kind := i64
 			if n == "op" {
 				kind = str
 			}
