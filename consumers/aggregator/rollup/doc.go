@@ -15,7 +15,7 @@
 //
 // A delay is wait + service at the callee, where service is known (a callee
 // that doesn't tell its wait apart has it in its service), and network at the
-// link, where that is known. Values below 0 or beyond a year are left out of
+// link, where that is known. Values below 0 or beyond a day are left out of
 // sums and histograms, not clamped, and counted (P18). All windows go by a
 // request's time, which is when it ended: one that took 30 s is in the window
 // of its end.

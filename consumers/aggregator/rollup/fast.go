@@ -60,9 +60,9 @@ type link struct {
 	service, network   samples
 }
 
-// year (µs) is beyond any delay: a value that great is a fault of the source,
-// and sums of such might overflow.
-const year = 366 * 86400 * 1_000_000
+// longest (µs) is a day: what took longer is a fault of the source, and a
+// hundred million of the longest still fit a window's sum.
+const longest = 86400 * 1_000_000
 
 // Estimated bytes of a link with its part of the index, and of a window.
 const (
@@ -149,7 +149,7 @@ func sample(v int64) (us int64, ok bool, bad int64) {
 	switch {
 	case v == event.NullInt:
 		return 0, false, 0
-	case v < 0 || v > year:
+	case v < 0 || v > longest:
 		return 0, false, 1
 	}
 	return v, true, 0

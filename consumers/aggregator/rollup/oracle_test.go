@@ -84,7 +84,7 @@ func (c *cell) add(group string, r *event.Request, class ledger.Class) (excluded
 }
 
 func (c *cell) delay(r *event.Request, ten int64) (excluded int64) {
-	usable := func(v int64) bool { return v >= 0 && v <= year }
+	usable := func(v int64) bool { return v >= 0 && v <= longest }
 	absent := func(v int64) bool { return v == event.NullInt }
 	service, network := r.Service, r.Network
 	if !absent(r.Wait) && !usable(r.Wait) || !absent(service) && !usable(service) {

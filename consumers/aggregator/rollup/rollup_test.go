@@ -24,7 +24,7 @@ func draw(t *rapid.T) event.Request {
 		return rapid.SampledFrom([]string{"", "a", "b", "ab", "é", "user/00000001", "user/00000002"}).Draw(t, label)
 	}
 	delay := func(label string) int64 {
-		return rapid.SampledFrom([]int64{event.NullInt, event.NullInt, -1, 0, 255, 256, 1_000_000, year, year + 1, math.MaxInt64}).Draw(t, label)
+		return rapid.SampledFrom([]int64{event.NullInt, event.NullInt, -1, 0, 255, 256, 1_000_000, longest, longest + 1, math.MaxInt64}).Draw(t, label)
 	}
 	r := event.NewRequest(at)
 	r.User, r.Owner = name("user"), name("owner")

@@ -16,7 +16,7 @@ func TestSamplesAreAHistogram(t *testing.T) {
 		var s scratch
 		var got [3]samples
 		var want [3]window.Bins
-		spread := rapid.SampledFrom([]int64{10, 100_000, year}).Draw(t, "spread")
+		spread := rapid.SampledFrom([]int64{10, 100_000, longest}).Draw(t, "spread")
 		seed := rapid.Int64().Draw(t, "seed")
 		size := 0
 		for range rapid.IntRange(0, 1500).Draw(t, "samples") {
