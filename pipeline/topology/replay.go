@@ -48,6 +48,22 @@ func (r *Replay) Run(ctx context.Context) (*report.Report, error) {
 	if err := r.prepareState(); err != nil {
 		return nil, err
 	}
+	rep, err := r.attempt(ctx)
+	if !errors.Is(err, errGotNowhere) {
+		return rep, err
+	}
+	if err := r.dropState(); err != nil {
+		return nil, err
+	}
+	return r.attempt(ctx)
+}
+
+// errGotNowhere says that the state is of another replay that was cut off before
+// its first window was answered: a wrong first try must not take the folder.
+var errGotNowhere = errors.New("the state is of a replay that got nowhere")
+
+// attempt runs the replay over the state that is there.
+func (r *Replay) attempt(ctx context.Context) (*report.Report, error) {
 	run := &running{Replay: r}
 	if err := run.readInputs(ctx); err != nil {
 		return nil, err
@@ -73,12 +89,14 @@ func (r *Replay) prepareState() error {
 	if err != nil && !r.Fresh {
 		return err
 	}
-	// Of a replay that was cut off before its first window was answered nothing
-	// is worth going on with: a wrong first try must not take the folder. Real
-	// stores are another matter: the journal knows what was begun in them.
-	if !r.Fresh && (cursor == nil || !cursor.Finished && (cursor.Window != nil || r.Apply)) {
+	if !r.Fresh && (cursor == nil || !cursor.Finished) {
 		return nil
 	}
+	return r.dropState()
+}
+
+// dropState removes what a replay keeps in its state folder.
+func (r *Replay) dropState() error {
 	// The cursor goes last: a crash in between finds the replay finished still.
 	for _, name := range stateEntries {
 		if err := os.RemoveAll(filepath.Join(r.State, name)); err != nil {
@@ -157,7 +175,7 @@ func (r *running) replay(ctx context.Context) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := replay.Inspect(r.State, fp); err != nil {
+	if err := r.inspect(fp); err != nil {
 		return nil, err
 	}
 	if err := r.knowLocations(ctx); err != nil {
@@ -178,6 +196,20 @@ func (r *running) replay(ctx context.Context) (*report.Report, error) {
 		return nil, err
 	}
 	return r.report(ctx, &sum)
+}
+
+// inspect refuses the state of another replay that isn't finished, unless that
+// got nowhere. Real stores are another matter: the mover's journal knows what was
+// begun in them.
+func (r *running) inspect(fp replay.Fingerprint) error {
+	_, err := replay.Inspect(r.State, fp)
+	if !errors.Is(err, replay.ErrDifferent) || r.Apply {
+		return err
+	}
+	if cursor, cerr := replay.ReadCursor(r.State); cerr == nil && cursor != nil && cursor.Window == nil {
+		return errGotNowhere
+	}
+	return err
 }
 
 func (r *running) openStores() (map[string]objectstore.Store, error) {
