@@ -57,7 +57,7 @@ crash: build ## Kill the whole process at 20 seeded points of make run; the resu
 
 .PHONY: whole
 whole: ## Run what takes long as a whole: all seeds, a minute of fencing, 20 kills.
-	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 90m -v -run 'CheckIns|Fence|Kill' ./pipeline/cmd/penstock/ -args -kills 20
+	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 90m -v -run 'CheckIns|TwoAggregators|Kill' ./pipeline/cmd/penstock/ -args -kills 20
 
 .PHONY: fence
 fence: ## Stop and wake two aggregator processes on one partition in turn for 60 s; windows and account must not differ.
