@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"penstock/infra/bus"
+	"penstock/infra/clock"
 )
 
 // Timeout bounds each step of the helpers and is a fair bound for tests.
@@ -91,7 +92,8 @@ func Restart(t testing.TB, b *bus.Bus) {
 func Take(t testing.TB, r *bus.Reader, n int) []bus.Msg {
 	t.Helper()
 	var out []bus.Msg
-	deadline := time.After(Timeout)
+	deadline := clock.System().NewTimer(Timeout)
+	defer deadline.Stop()
 	for len(out) < n {
 		select {
 		case m, ok := <-r.C():
@@ -99,7 +101,7 @@ func Take(t testing.TB, r *bus.Reader, n int) []bus.Msg {
 				t.Fatalf("the reader ended after %d of %d messages: %v", len(out), n, r.Err())
 			}
 			out = append(out, m)
-		case <-deadline:
+		case <-deadline.C():
 			t.Fatalf("%d of %d messages after %v", len(out), n, Timeout)
 		}
 	}
