@@ -145,12 +145,10 @@ func TestDetect(t *testing.T) {
 func TestTimeAgreesWithTheStandardLibrary(t *testing.T) {
 	const layout = "02/Jan/2006:15:04:05 -0700"
 	rapid.Check(t, func(t *rapid.T) {
-		s := rapid.Int64Range(-62_167_219_200, 253_402_300_799).Draw(t, "s") // years 0 to 9999
+		// Years 0 to 9999, a day off each end, so that every zone has four digits.
+		s := rapid.Int64Range(-62_167_219_200+86_400, 253_402_300_799-86_400).Draw(t, "s")
 		zone := rapid.IntRange(-14*60, 14*60).Draw(t, "zone")
 		at := time.Unix(s, 0).In(time.FixedZone("", zone*60))
-		if y := at.Year(); y < 0 || y > 9999 {
-			t.Skip("no four digits")
-		}
 		got, ok := parseTime([]byte(at.Format(layout)))
 		if !ok || got != s*1_000_000 {
 			t.Fatalf("%s: got %d, %v, expected %d s", at.Format(layout), got, ok, s)
