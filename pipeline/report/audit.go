@@ -50,9 +50,6 @@ func NewAudit(ctx context.Context, client *bus.Client) (*Audit, error) {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	for _, g := range window.Groups {
-		if len(window.Of(g)) == 0 {
-			continue
-		}
 		ga, err := a.group(ctx, client, g, events.LastSeq)
 		if err != nil {
 			return nil, fmt.Errorf("audit: %w", err)

@@ -29,9 +29,6 @@ func WriteMatrices(ctx context.Context, client *bus.Client, dir string) error {
 // group writes the rollups of a group. Rollups of different widths close on
 // windows of the group's widest, whose rows are in order of their own starts.
 func (m *Matrices) group(ctx context.Context, client *bus.Client, group string) error {
-	if len(window.Of(group)) == 0 {
-		return nil
-	}
 	var late []*window.Table
 	_, err := panes.Each(ctx, client, panes.Options{Group: group, Partitions: client.Partitions()}, panes.Visitor{
 		Flush: func(f *panes.Flush) error {

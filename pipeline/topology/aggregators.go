@@ -31,22 +31,16 @@ type aggregatorOptions struct {
 // the trimmer of EVENTS behind them.
 func startAggregators(ctx context.Context, parts *Parts, b *bus.Bus, o aggregatorOptions) error {
 	var covered func(string, int, uint64)
-	var groups []string
-	for _, g := range window.Groups {
-		if len(window.Of(g)) > 0 {
-			groups = append(groups, g)
-		}
-	}
 	if o.Purpose == bus.Replay {
 		client, err := b.Client(ctx, "trimmer")
 		if err != nil {
 			return err
 		}
-		t := aggregator.NewTrimmer(client, groups, clock.System(), o.Logger)
+		t := aggregator.NewTrimmer(client, window.Groups, clock.System(), o.Logger)
 		covered = t.Covered
 		defer parts.Start("trimmer", t.Run)
 	}
-	for _, g := range groups {
+	for _, g := range window.Groups {
 		client, err := b.Client(ctx, "aggregator-"+g)
 		if err != nil {
 			return err

@@ -21,9 +21,8 @@ var ErrOptions = errors.New("invalid options")
 
 // Replay says what a replay does; see DESIGN §5 for each option.
 type Replay struct {
-	Files      []string
-	ConfigFile string
-	Config     *config.Config
+	Files  []string
+	Config *config.Config
 	// Out is where report and matrices go, State where bus, stores, journal and
 	// cursor are. Defaults to Out/state.
 	Out, State string

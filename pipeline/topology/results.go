@@ -35,9 +35,6 @@ func covered(ctx context.Context, client *bus.Client) error {
 		return err
 	}
 	for _, g := range window.Groups {
-		if len(window.Of(g)) == 0 {
-			continue
-		}
 		for p := range client.Partitions() {
 			if err := coveredBy(ctx, client, subject.Windows(g, p), events.LastSeq); err != nil {
 				return fmt.Errorf("group %s, partition %d: %w", g, p, err)

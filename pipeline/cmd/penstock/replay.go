@@ -62,7 +62,7 @@ func (c *replayCmd) Run(con *console) error {
 		disorder = -1 // None, where 0 is the default.
 	}
 	r := topology.Replay{
-		Files: c.Files, ConfigFile: c.Config, Config: cfg, Out: c.Out, State: c.State, Friends: c.Friends, Locations: c.Locations, GeoIP: c.GeoIP,
+		Files: c.Files, Config: cfg, Out: c.Out, State: c.State, Friends: c.Friends, Locations: c.Locations, GeoIP: c.GeoIP,
 		OwnerDepth: c.OwnerDepth, Format: c.Format, Speed: speed, MaxLag: c.MaxLag, Route: c.Route, Disorder: disorder,
 		MaxSkew: c.MaxSkew, RunID: c.RunID, Until: c.Until, Strict: c.Strict, NoWait: c.NoWait, Apply: c.Apply, Fresh: c.Fresh,
 		MoverOff: c.NoMover, Logger: con.logger(), Note: func(s string) { fmt.Fprintln(con.err, "note:", s) }, Hook: con.hook,
