@@ -135,24 +135,29 @@ const (
 	Expired        Status = "expired"
 	Advised        Status = "advised"
 	AlreadyApplied Status = "already-applied"
+	// Imported is no answer to a command: it tells deciders where an owner's data
+	// is by the operator's word. Scope is the site, Move the owner's version.
+	Imported Status = "imported"
 )
 
 // Outcome is an executor's answer: to a move (Owner and Move set) or to a table
 // (Epoch set).
 type Outcome struct {
-	Version int       `json:"version"`
-	Kind    Kind      `json:"kind"`
-	Scope   string    `json:"scope"`
-	Owner   string    `json:"owner,omitempty"`
-	Move    uint64    `json:"move,omitempty"`
-	Epoch   uint64    `json:"epoch,omitempty"`
-	Status  Status    `json:"status"`
-	Reason  string    `json:"reason"`
-	Target  string    `json:"target,omitempty"`
-	Bytes   int64     `json:"bytes"`
-	TookUS  int64     `json:"took_us"`
-	By      string    `json:"by"`
-	At      time.Time `json:"at"`
+	Version int    `json:"version"`
+	Kind    Kind   `json:"kind"`
+	Scope   string `json:"scope"`
+	Owner   string `json:"owner,omitempty"`
+	Move    uint64 `json:"move,omitempty"`
+	Epoch   uint64 `json:"epoch,omitempty"`
+	Status  Status `json:"status"`
+	Reason  string `json:"reason"`
+	Target  string `json:"target,omitempty"`
+	Bytes   int64  `json:"bytes"`
+	TookUS  int64  `json:"took_us"`
+	// Pinned, of an imported location: no decision may move the owner.
+	Pinned bool      `json:"pinned,omitempty"`
+	By     string    `json:"by"`
+	At     time.Time `json:"at"`
 }
 
 // LocationState is how an owner's data stands at its location.

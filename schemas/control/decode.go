@@ -86,16 +86,19 @@ func DecodeOutcome(body []byte) (*Outcome, error) {
 	c.id("scope", o.Scope)
 	if o.Kind == Placement {
 		c.id("owner", o.Owner)
-		if o.Move == 0 {
+		if o.Move == 0 && o.Status != Imported {
 			c.fail("move", "0", "the version of the move, at least 1")
 		}
 	} else if o.Epoch == 0 {
 		c.fail("epoch", "0", "the epoch of the table, at least 1")
 	}
 	switch o.Status {
-	case Done, Failed, Refused, Expired, Advised, AlreadyApplied:
+	case Done, Failed, Refused, Expired, Advised, AlreadyApplied, Imported:
 	default:
-		c.fail("status", string(o.Status), "done, failed, refused, expired, advised or already-applied")
+		c.fail("status", string(o.Status), "done, failed, refused, expired, advised, already-applied or imported")
+	}
+	if o.Status == Imported && o.Kind != Placement {
+		c.fail("status", string(o.Status), "an owner's location to be of kind placement")
 	}
 	if o.Bytes < 0 {
 		c.fail("bytes", fmt.Sprint(o.Bytes), "0 or more")

@@ -182,7 +182,7 @@ var faults = map[string]struct{ schema, decoder string }{
 	"operator-rollback.placement":     {"", "field rollback.placement.after: got \"\", expected a time"},
 	"outcome-negative-bytes":          {"/bytes: minimum: got -1, want 0", "field bytes: got \"-1\", expected 0 or more"},
 	"outcome-table-without-epoch":     {"missing property 'epoch'", "field epoch: got \"0\", expected the epoch of the table, at least 1"},
-	"outcome-unknown-status":          {"/status: value must be one of", "field status: got \"ok\", expected done, failed, refused, expired, advised or already-applied"},
+	"outcome-unknown-status":          {"/status: value must be one of", "field status: got \"ok\", expected done, failed, refused, expired, advised, already-applied or imported"},
 	"outcome-without-owner":           {"missing property 'owner'", "field owner: got \"\", expected 1 to 1024 bytes"},
 	"request-negative-bytes":          {"/bytes", ""},
 	"request-north-of-the-pole":       {"/lat", ""},
