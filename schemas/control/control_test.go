@@ -166,7 +166,7 @@ func TestUnusableMessagesNameTheField(t *testing.T) {
 		{"outcome", `outcome: field owner: got "", expected 1 to 1024 bytes: undecodable control message`, outcome, `blog`, ``},
 		{"outcome", `outcome: field move: got "0", expected the version of the move, at least 1: undecodable control message`, outcome, `"move":7`, `"move":0`},
 		{"outcome", `outcome: field epoch: got "0", expected the epoch of the table, at least 1: undecodable control message`, table, `"epoch":9`, `"epoch":0`},
-		{"outcome", `outcome: field status: got "ok", expected done, failed, refused, expired, advised or already-applied: undecodable control message`, outcome, `done`, `ok`},
+		{"outcome", `outcome: field status: got "ok", expected done, failed, refused, expired, advised, already-applied or imported: undecodable control message`, outcome, `done`, `ok`},
 		{"outcome", `outcome: field bytes: got "-1", expected 0 or more: undecodable control message`, outcome, `"bytes":0`, `"bytes":-1`},
 		{"location", `location: field site: got "", expected 1 to 1024 bytes: undecodable control message`, location, `"site":"e"`, `"site":""`},
 		{"location", `location: field state: got "gone", expected live, moving or retired: undecodable control message`, location, `live`, `gone`},
