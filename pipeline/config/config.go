@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// Auto leaves a choice to the verb or to the policy.
+const Auto = "auto"
+
 // Config is the whole file.
 type Config struct {
 	// Sites are the clouds or data centres, in the order that breaks ties.
@@ -25,6 +28,12 @@ type Config struct {
 	Coding  Coding  `yaml:"coding"`
 	// Prices are what traffic costs.
 	Prices Prices `yaml:"prices"`
+	// Latency is a file of measured round trips between sites and regions
+	// (columns site, region, rtt_ms, and lat, lon of a region that is no site);
+	// empty goes by the formula of the distance. Reports use it.
+	Latency string `yaml:"latency"`
+	// Stores says what the addresses of stores leave open.
+	Stores Stores `yaml:"stores"`
 	// Bus holds what changes speed and memory but no result.
 	Bus Bus `yaml:"bus"`
 	// Mover bounds what moving data takes from the sites.
@@ -45,13 +54,14 @@ type Site struct {
 	Capacity Rate `yaml:"capacity"`
 	// URL is where the site's entry point answers; optional.
 	URL string `yaml:"url"`
-	// Store is where the site's data lives, such as dir:data/us-east.
+	// Store is where the site's data lives: see [ParseStore].
 	Store string `yaml:"store"`
 }
 
 // Placement is the kind of DESIGN §4.1.
 type Placement struct {
-	// Policy is tmatch, the paper's.
+	// Policy is tmatch, the paper's; optimal; or auto, which is tmatch in a replay
+	// and optimal in serve.
 	Policy string `yaml:"policy"`
 	// Window is the unit of time; a whole hour.
 	Window Duration `yaml:"window"`
@@ -63,7 +73,8 @@ type Placement struct {
 	Headroom float64 `yaml:"headroom"`
 	// TieTolerance is how far two weights may differ and still tie.
 	TieTolerance float64 `yaml:"tie_tolerance"`
-	// Place of a user is the latest one seen, or the mean.
+	// Place of a user is the latest one seen, the mean, or auto: latest for
+	// tmatch, mean for optimal.
 	Place string `yaml:"place"`
 	// Traffic of an owner is the bytes asked of its data (owner), or those
 	// that it asked for as a user (requester).
@@ -77,6 +88,8 @@ type Placement struct {
 	MinRequests int `yaml:"min_requests"`
 	// Limits bound what one window may move.
 	Limits Limits `yaml:"limits"`
+	// Objective is what policy optimal makes least, besides the owners' weights.
+	Objective Objective `yaml:"objective"`
 	// TTL is how long a command is valid after it was sent.
 	TTL Duration `yaml:"ttl"`
 }
@@ -85,6 +98,18 @@ type Placement struct {
 type Limits struct {
 	Moves int  `yaml:"moves"`
 	Bytes Size `yaml:"bytes"`
+}
+
+// Objective holds what else counts for policy optimal, in weights: 1 is the
+// difference between an owner's best site and its worst where all terms agree.
+type Objective struct {
+	// Overload is the weight of one mean owner's traffic beyond a capacity; more
+	// than 0.
+	Overload float64 `yaml:"overload"`
+	PerGB    float64 `yaml:"per_gb"`  // of moving 1 GB
+	PerUSD   float64 `yaml:"per_usd"` // of a US dollar of egress
+	// Margin is by how much another site must be better.
+	Margin float64 `yaml:"margin"`
 }
 
 // Residency allows owners that match a pattern (* and ?) some sites only.
@@ -129,6 +154,25 @@ type Coding struct {
 	Connections int      `yaml:"connections"`
 	KMax        int      `yaml:"k_max"`
 	RMax        float64  `yaml:"r_max"`
+}
+
+// Stores says what the addresses of stores leave open.
+type Stores struct {
+	Postgres Postgres `yaml:"postgres"`
+}
+
+// Postgres says where in a database an owner's data is.
+type Postgres struct {
+	// Schema holds Penstock's own tables.
+	Schema string `yaml:"schema"`
+	// Tables hold the owners' rows, each with the column that names the owner.
+	Tables []Table `yaml:"tables"`
+}
+
+// Table is a table with owners' rows.
+type Table struct {
+	Name  string `yaml:"name"`
+	Owner string `yaml:"owner"`
 }
 
 // Prices in US dollars: egress a GB by site, requests a thousand.
@@ -177,14 +221,16 @@ type Telemetry struct {
 func Default() Config {
 	return Config{
 		Placement: Placement{
-			Policy: "tmatch", Window: Duration(time.Hour), Alpha: 0.3, Beta: 0.7,
-			Place: "latest", Traffic: "owner", DeleteAfter: Duration(24 * time.Hour),
+			Policy: Auto, Window: Duration(time.Hour), Alpha: 0.3, Beta: 0.7,
+			Objective: Objective{Overload: 100, PerGB: 1, PerUSD: 1, Margin: 0.02},
+			Place:     Auto, Traffic: "owner", DeleteAfter: Duration(24 * time.Hour),
 			Limits: Limits{Moves: 10_000, Bytes: 10_000_000_000}, TTL: Duration(24 * time.Hour),
 		},
 		Split:     Split{Policy: "greedy", Window: Duration(10 * time.Second), History: 5, MinSamples: 30, MaxStep: Step{Down: 0.5, Up: 0.2}},
 		Servers:   Servers{Policy: "A1", Window: Duration(time.Second), ServerCost: 1},
 		Coding:    Coding{Policy: "tofec", Window: Duration(10 * time.Second), Connections: 16, KMax: 6, RMax: 2},
 		Bus:       Bus{Partitions: 8, BatchRows: 8192, Flush: Duration(time.Second), Sync: "always", IdleTimeout: Duration(3 * time.Second)},
+		Stores:    Stores{Postgres: Postgres{Schema: "penstock"}},
 		Mover:     Mover{Parallel: 4},
 		Telemetry: Telemetry{Listen: "127.0.0.1:9464"},
 	}

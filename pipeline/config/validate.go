@@ -41,6 +41,7 @@ func validate(cfg *Config, at func(path, got, expected string) Fault, given func
 	c.sites(cfg)
 	c.placement(&cfg.Placement)
 	c.residency(cfg)
+	c.tables(&cfg.Stores.Postgres)
 	c.others(cfg)
 	c.bus(cfg)
 	return c.faults
@@ -64,11 +65,38 @@ func (c *checker) sites(cfg *Config) {
 			c.need(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", p+".url", s.URL, "an http or https URL")
 		}
 		if s.Store != "" {
-			kind, dir, _ := strings.Cut(s.Store, ":")
-			c.need(kind == "dir" && dir != "", p+".store", s.Store, "dir:FOLDER")
-			c.need(!stores[path.Clean(s.Store)], p+".store", s.Store, "a store that no other site has")
-			stores[path.Clean(s.Store)] = true
+			c.store(p+".store", s.Store, cfg, stores)
 		}
+	}
+}
+
+// maxObjective bounds the terms of the objective, so that their sums stay exact.
+const maxObjective = 1e6
+
+// store checks an address of a store, and that no other site has it.
+func (c *checker) store(at, text string, cfg *Config, taken map[string]bool) {
+	st, err := checkStore(text)
+	text = withoutPassword(text)
+	if err != nil {
+		c.need(false, at, text, err.Error())
+		return
+	}
+	c.need(!taken[st.Place()], at, text, "a store that no other site has")
+	taken[st.Place()] = true
+	if st.Kind == "postgres" {
+		c.need(len(cfg.Stores.Postgres.Tables) > 0, "stores.postgres.tables", "", "the tables with owners' rows, since "+at+" is a database")
+	}
+}
+
+func (c *checker) tables(p *Postgres) {
+	c.need(p.Schema != "" && len(p.Schema) < 64, "stores.postgres.schema", p.Schema, "a name of 1 to 63 bytes")
+	seen := map[string]bool{}
+	for i, t := range p.Tables {
+		at := fmt.Sprintf("stores.postgres.tables[%d]", i)
+		c.need(t.Name != "", at+".name", "", "the name of a table, with its schema if that is not public")
+		c.need(t.Owner != "", at+".owner", "", "the column that names the owner")
+		c.need(!seen[t.Name], at+".name", t.Name, "a table that is not listed before")
+		seen[t.Name] = true
 	}
 }
 
@@ -82,7 +110,7 @@ func (c *checker) degrees(path string, got, most float64) {
 }
 
 func (c *checker) placement(p *Placement) {
-	c.oneOf("placement.policy", p.Policy, "tmatch")
+	c.oneOf("placement.policy", p.Policy, Auto, "tmatch", "optimal")
 	c.need(p.Window.Std() == time.Hour, "placement.window", p.Window.String(),
 		"1h: traffic, interactions and places are added up by the hour")
 	c.between("placement.alpha", p.Alpha, 0, 1e6)
@@ -90,11 +118,15 @@ func (c *checker) placement(p *Placement) {
 	c.need(p.Alpha+p.Beta > 0, "placement.alpha", num(p.Alpha), "alpha and beta not both 0")
 	c.need(p.Headroom >= 0 && p.Headroom < 1, "placement.headroom", num(p.Headroom), "0 to below 1")
 	c.between("placement.tie_tolerance", p.TieTolerance, 0, 1e6)
-	c.oneOf("placement.place", p.Place, "latest", "mean")
+	c.oneOf("placement.place", p.Place, Auto, "latest", "mean")
 	c.oneOf("placement.traffic", p.Traffic, "owner", "requester")
 	c.need(p.MinRequests >= 0, "placement.min_requests", strconv.Itoa(p.MinRequests), "0 or more")
 	c.need(p.Limits.Moves >= 0, "placement.limits.moves", strconv.Itoa(p.Limits.Moves), "0 (no limit) or more")
 	c.need(p.TTL.Std() >= time.Second, "placement.ttl", p.TTL.String(), "at least 1s")
+	c.need(p.Objective.Overload > 0 && p.Objective.Overload <= maxObjective, "placement.objective.overload", num(p.Objective.Overload), "more than 0, at most "+num(maxObjective))
+	c.between("placement.objective.per_gb", p.Objective.PerGB, 0, maxObjective)
+	c.between("placement.objective.per_usd", p.Objective.PerUSD, 0, maxObjective)
+	c.between("placement.objective.margin", p.Objective.Margin, 0, maxObjective)
 }
 
 func (c *checker) residency(cfg *Config) {
