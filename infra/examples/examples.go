@@ -1,0 +1,23 @@
+// Package examples holds the configurations and parameters that the project
+// comes with, for the parts of the binary that need one without being given a
+// file: the experiments. It has no state and no failures.
+package examples
+
+import _ "embed" // The files lie in the binary.
+
+// PaperDay is the workload of the placement paper's day (PAPERS §1.4), YAML of
+// producers/workload.
+//
+//go:embed paper-day.yaml
+var PaperDay []byte
+
+// PlacementExperiment is what `penstock experiment placement` runs: cases,
+// friend models and which of them is the standard one, sensitivity, clouds.
+//
+//go:embed experiment/placement.yaml
+var PlacementExperiment []byte
+
+// WorldDay is a day of users around the world, YAML of producers/workload.
+//
+//go:embed experiment/world-day.yaml
+var WorldDay []byte
