@@ -38,7 +38,7 @@ func newDay(p *Params, pop *population) *day {
 	}
 	zone := map[int]int{}
 	for u, m := range pop.metro {
-		off := metros[m].offset
+		off := pop.towns[m].Offset
 		z, ok := zone[off]
 		if !ok {
 			z = len(d.offsets)
@@ -82,7 +82,7 @@ func (d *day) accumulate() {
 // share is how much of a minute's writes come from zone z, in any unit. A
 // minute is counted from the start of the day.
 func (d *day) share(z, m int) float64 {
-	at := int((d.start/minute + int64(m) + int64(d.offsets[z])*60) % (24 * 60))
+	at := int((d.start/minute + int64(m) + int64(d.offsets[z])) % (24 * 60))
 	return d.mass[z] * d.rate[(at+24*60)%(24*60)]
 }
 

@@ -13,6 +13,11 @@ type metro struct {
 	offset     int
 }
 
+// town returns the area as parameters have them.
+func (m metro) town() Town {
+	return Town{Name: m.name, Lat: m.lat, Lon: m.lon, Population: m.population, Offset: 60 * m.offset}
+}
+
 // metros are the largest areas and, so that no part of the country is empty,
 // some smaller ones of the plains, the mountains and New England.
 var metros = [...]metro{

@@ -39,6 +39,31 @@ type Places struct {
 	// JitterKm is the radius in km of the disk in which a user's place is drawn
 	// uniformly. Greater than 10 could put users of a border town abroad.
 	JitterKm float64 `yaml:"jitter_km"`
+	// Towns are the metropolitan areas in which users live; none: those of the
+	// contiguous United States that are built in.
+	Towns []Town `yaml:"towns,omitempty"`
+}
+
+// Town is a metropolitan area: where it is, in degrees, how many people live
+// there, in any unit, and what its clocks show against UTC, in minutes.
+type Town struct {
+	Name       string  `yaml:"name"`
+	Lat        float64 `yaml:"lat"`
+	Lon        float64 `yaml:"lon"`
+	Population float64 `yaml:"population"`
+	Offset     int     `yaml:"offset"`
+}
+
+// towns returns the areas in which users live.
+func (p *Params) towns() []Town {
+	if len(p.Places.Towns) > 0 {
+		return p.Places.Towns
+	}
+	out := make([]Town, len(metros))
+	for i, m := range metros {
+		out[i] = m.town()
+	}
+	return out
 }
 
 // Activity is a Zipf–Mandelbrot law over users, 1/(rank+shift)^exponent, and the
@@ -159,6 +184,7 @@ func (p *Params) faults() []fault {
 	need(p.Hours >= 1 && p.Hours <= 24*366, "hours", p.Hours, "1 to 8784")
 	need(p.Users >= 2 && p.Users <= 10_000_000, "users", p.Users, "2 to 10000000")
 	need(p.Places.JitterKm >= 0 && p.Places.JitterKm <= 10, "places.jitter_km", p.Places.JitterKm, "0 to 10")
+	p.townFaults(need)
 	need(p.Write > 0, "write_bytes", p.Write, "more than 0")
 	a := &p.Activity
 	need(a.Exponent >= 0 && a.Exponent <= 5, "activity.exponent", a.Exponent, "0 to 5")
@@ -180,6 +206,17 @@ func (p *Params) faults() []fault {
 		"reads.after.most", r.After.Most, "at least reads.after.least and at most half of the day")
 	p.scaleFaults(need)
 	return fs
+}
+
+func (p *Params) townFaults(need func(ok bool, path string, got any, expected string)) {
+	for i, t := range p.Places.Towns {
+		path := fmt.Sprintf("places.towns[%d]", i)
+		// Nearer to a pole the disk of the jitter would not be one.
+		need(t.Lat >= -85 && t.Lat <= 85, path+".lat", t.Lat, "-85 to 85")
+		need(t.Lon >= -179 && t.Lon <= 179, path+".lon", t.Lon, "-179 to 179")
+		need(t.Population > 0 && !math.IsInf(t.Population, 0), path+".population", t.Population, "more than 0")
+		need(t.Offset > -24*60 && t.Offset < 24*60, path+".offset", t.Offset, "minutes, less than a day")
+	}
 }
 
 func (p *Params) friendFaults(need func(ok bool, path string, got any, expected string)) {

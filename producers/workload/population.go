@@ -11,6 +11,7 @@ import (
 
 // population is the users of a day. Slices are by user.
 type population struct {
+	towns  []Town
 	names  []string
 	metro  []int32
 	lat    []float32
@@ -25,22 +26,23 @@ type population struct {
 // settle draws the users, their places and activity.
 func settle(p *Params) *population {
 	pop := &population{
+		towns: p.towns(),
 		names: make([]string, p.Users), metro: make([]int32, p.Users),
 		lat: make([]float32, p.Users), lon: make([]float32, p.Users), weight: make([]float64, p.Users),
 	}
 	width := len(fmt.Sprint(p.Users - 1))
-	var towns aliases
-	weights := make([]float64, len(metros))
-	for i, m := range metros {
-		weights[i] = m.population
+	var byPeople aliases
+	weights := make([]float64, len(pop.towns))
+	for i, m := range pop.towns {
+		weights[i] = m.Population
 	}
-	towns.add(weights)
+	byPeople.add(weights)
 	places := newSource(p.Seed, streamPlaces)
 	for u := range p.Users {
 		pop.names[u] = fmt.Sprintf("u%0*d", width, u)
-		m := towns.draw(0, places.pcg.Uint64())
+		m := byPeople.draw(0, places.pcg.Uint64())
 		pop.metro[u] = int32(m)
-		pop.lat[u], pop.lon[u] = jitter(metros[m], p.Places.JitterKm, places.float(), places.float())
+		pop.lat[u], pop.lon[u] = jitter(pop.towns[m], p.Places.JitterKm, places.float(), places.float())
 	}
 	for rank, u := range newSource(p.Seed, streamActivity).shuffle(p.Users) {
 		pop.weight[u] = math.Pow(float64(rank+1)+p.Activity.Shift, -p.Activity.Exponent)
@@ -50,21 +52,21 @@ func settle(p *Params) *population {
 
 // jitter returns a place that is uniform in the disk of the radius around the
 // centre, for two numbers that are uniform in [0, 1).
-func jitter(m metro, km, u, v float64) (lat, lon float32) {
+func jitter(t Town, km, u, v float64) (lat, lon float32) {
 	const kmPerDegree = sphere.Radius * math.Pi / 180
 	r := km * math.Sqrt(u)
 	sin, cos := math.Sincos(2 * math.Pi * v)
 	north, east := r*sin, r*cos
-	return float32(m.lat + north/kmPerDegree),
-		float32(m.lon + east/(kmPerDegree*math.Cos(m.lat*math.Pi/180)))
+	return float32(t.Lat + north/kmPerDegree),
+		float32(t.Lon + east/(kmPerDegree*math.Cos(t.Lat*math.Pi/180)))
 }
 
 // surroundings returns by area the areas within km of it, itself included.
-func surroundings(km float64) [][]int {
-	near := make([][]int, len(metros))
-	for i, a := range metros {
-		for j, b := range metros {
-			if i == j || sphere.Km(a.lat, a.lon, b.lat, b.lon) <= km {
+func (pop *population) surroundings(km float64) [][]int {
+	near := make([][]int, len(pop.towns))
+	for i, a := range pop.towns {
+		for j, b := range pop.towns {
+			if i == j || sphere.Km(a.Lat, a.Lon, b.Lat, b.Lon) <= km {
 				near[i] = append(near[i], j)
 			}
 		}
@@ -76,7 +78,7 @@ func surroundings(km float64) [][]int {
 func (pop *population) befriend(p *Params) {
 	n := p.Users
 	rnd := newSource(p.Seed, streamFriends)
-	near := surroundings(p.Friends.NearKm)
+	near := pop.surroundings(p.Friends.NearKm)
 	around := pop.around(near)
 	degrees, circles := degreeLaw(p.Friends.Degree), circleLaw(p.Friends.Circles)
 	edges := make([]map[int32]bool, n)
@@ -103,12 +105,12 @@ func (pop *population) befriend(p *Params) {
 
 // around returns by area the users within its surroundings, by user.
 func (pop *population) around(near [][]int) [][]int32 {
-	by := make([][]int32, len(metros))
+	by := make([][]int32, len(pop.towns))
 	for u, m := range pop.metro {
 		by[m] = append(by[m], int32(u))
 	}
-	around := make([][]int32, len(metros))
-	for i := range metros {
+	around := make([][]int32, len(pop.towns))
+	for i := range pop.towns {
 		for _, j := range near[i] {
 			around[i] = append(around[i], by[j]...)
 		}
