@@ -13,8 +13,12 @@ import (
 
 // placementConfig is the configuration of the policy: what the file says, the
 // friends of before the first window, and where data is known to be.
-func placementConfig(cfg *config.Config, friends []placement.Friend, locations map[string]control.Location) placement.Config {
+// policy is used where the file leaves it to the verb.
+func placementConfig(cfg *config.Config, policy string, friends []placement.Friend, locations map[string]control.Location) placement.Config {
 	p := cfg.Placement
+	if p.Place == config.Auto {
+		p.Place = "latest"
+	}
 	out := placement.Config{
 		Window: p.Window.Std(), Alpha: p.Alpha, Beta: p.Beta, Headroom: p.Headroom, TieTolerance: p.TieTolerance,
 		Place: p.Place, Traffic: p.Traffic, Limits: placement.Limits{Moves: p.Limits.Moves, Bytes: int64(p.Limits.Bytes)},

@@ -27,8 +27,7 @@ func Purge(ctx context.Context, o PurgeOptions) (n int, err error) {
 	if err := s.complete(); err != nil {
 		return 0, err
 	}
-	stores, err := ConfiguredStores(o.Config)
-	if err != nil {
+	if err := CheckStores(o.Config); err != nil {
 		return 0, err
 	}
 	b, err := bus.Open(ctx, bus.Options{Dir: filepath.Join(o.State, "bus"), Prefix: o.Prefix, Name: "penstock-purge", Logger: o.Logger})
@@ -40,6 +39,11 @@ func Purge(ctx context.Context, o PurgeOptions) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	stores, err := ConfiguredStores(ctx, o.Config, client, o.Logger)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, stores.Close()) }()
 	table, err := locations.Open(ctx, client)
 	if err != nil {
 		return 0, err

@@ -10,7 +10,6 @@ import (
 	"penstock/consumers/decider"
 	"penstock/consumers/decider/placement"
 	"penstock/infra/bus"
-	"penstock/infra/objectstore"
 	"penstock/pipeline/config"
 	"penstock/pipeline/report"
 	"penstock/producers/recording"
@@ -27,7 +26,7 @@ type running struct {
 	*Replay
 	bus       *bus.Bus
 	parts     *Parts
-	stores    map[string]objectstore.Store
+	stores    Stores
 	policy    placement.Config
 	known     map[string]control.Location // before the first row
 	config    []byte                      // canonical, of the policy
@@ -127,7 +126,7 @@ func (r *running) readInputs(ctx context.Context) error {
 	if err := r.readLocations(ctx); err != nil {
 		return err
 	}
-	r.policy = placementConfig(r.Config, friends, r.known)
+	r.policy = placementConfig(r.Config, "tmatch", friends, r.known)
 	policy, err := placement.New(r.policy)
 	if err != nil {
 		return err
@@ -161,11 +160,11 @@ func (r *running) openBus(ctx context.Context) error {
 }
 
 // replay starts the parts, sends the rows, stops the parts and reports.
-func (r *running) replay(ctx context.Context) (*report.Report, error) {
-	var err error
-	if r.stores, err = r.openStores(); err != nil {
+func (r *running) replay(ctx context.Context) (rep *report.Report, err error) {
+	if r.stores, err = r.openStores(ctx); err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, r.stores.Close()) }()
 	r.collector = report.NewCollector(reportSites(r.Config), r.Config.Placement.Window.Std())
 	opts, err := r.options(ctx)
 	if err != nil {
@@ -212,9 +211,13 @@ func (r *running) inspect(fp replay.Fingerprint) error {
 	return err
 }
 
-func (r *running) openStores() (map[string]objectstore.Store, error) {
+func (r *running) openStores(ctx context.Context) (Stores, error) {
 	if r.Apply {
-		return ConfiguredStores(r.Config)
+		client, err := r.bus.Client(ctx, "stores")
+		if err != nil {
+			return nil, err
+		}
+		return ConfiguredStores(ctx, r.Config, client, r.Logger)
 	}
 	return ReplayStores(r.Config, r.State)
 }

@@ -57,6 +57,7 @@ type serving struct {
 	ready   *telemetry.Readiness
 	watched []watched
 	server  *telemetry.Server
+	stores  Stores // of the executor
 }
 
 // Run starts the parts and serves until the context ends (nil) or one fails: then
@@ -73,7 +74,7 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 		}
 	}()
 	if slices.Contains(s.Roles, Executor) {
-		if _, err := ConfiguredStores(s.Config); err != nil {
+		if err := CheckStores(s.Config); err != nil {
 			return err // Before anything is made on the bus.
 		}
 	}
@@ -100,6 +101,7 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 		}
 		defer v.server.Close()
 	}
+	defer func() { err = errors.Join(err, v.stores.Close()) }()
 	if err := v.start(ctx); err != nil {
 		return errors.Join(err, v.parts.Stop())
 	}
@@ -225,10 +227,15 @@ func (v *serving) start(ctx context.Context) error {
 }
 
 func (v *serving) startExecutor(ctx context.Context) error {
-	stores, err := ConfiguredStores(v.Config)
+	client, err := v.bus.Client(ctx, "stores")
 	if err != nil {
 		return err
 	}
+	stores, err := ConfiguredStores(ctx, v.Config, client, v.Logger)
+	if err != nil {
+		return err
+	}
+	v.stores = stores
 	m, err := startMover(ctx, v.parts, v.bus, moverOptions{
 		Dir: v.dir("mover"), Name: v.Name, Stores: stores, Config: v.Config, DeleteAfter: v.Config.Placement.DeleteAfter.Std(),
 		Metrics: executorMeter{v.metrics, control.Placement}, Logger: v.Logger, Hook: v.Hook,

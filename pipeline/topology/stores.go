@@ -1,20 +1,45 @@
 package topology
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/rs/zerolog"
+
+	"penstock/infra/bus"
 	"penstock/infra/objectstore"
 	"penstock/infra/objectstore/dir"
+	"penstock/infra/objectstore/lazy"
 	"penstock/pipeline/config"
 )
+
+// Stores are the object stores by site.
+type Stores map[string]objectstore.Store
+
+// Close closes the stores that can be.
+func (s Stores) Close() error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if c, ok := s[name].(io.Closer); ok {
+			if err := c.Close(); err != nil {
+				errs = append(errs, fmt.Errorf("site %s: %w", name, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
 
 // ReplayStores makes a dir store a site under the state folder: a replay never
 // touches the configured ones. Nothing is synced: a replay's data can be made
 // again from the recording.
-func ReplayStores(cfg *config.Config, state string) (map[string]objectstore.Store, error) {
-	out := map[string]objectstore.Store{}
+func ReplayStores(cfg *config.Config, state string) (Stores, error) {
+	out := Stores{}
 	for i, s := range cfg.Sites {
 		// The folder is named by place in the configuration too: any name of a
 		// site is a file name then.
@@ -28,21 +53,65 @@ func ReplayStores(cfg *config.Config, state string) (map[string]objectstore.Stor
 	return out, nil
 }
 
-// ConfiguredStores opens the stores that the configuration names.
-func ConfiguredStores(cfg *config.Config) (map[string]objectstore.Store, error) {
-	out := map[string]objectstore.Store{}
+// CheckStores reports what keeps the configured stores from being opened that
+// shows without reaching any.
+func CheckStores(cfg *config.Config) error {
 	for _, s := range cfg.Sites {
-		at, ok := strings.CutPrefix(s.Store, "dir:")
-		if !ok {
-			return nil, fmt.Errorf("site %s has no store: give it one such as dir:data/%s, or leave the role executor out", s.Name, s.Name)
+		if s.Store == "" {
+			return fmt.Errorf("site %s has no store: give it one such as dir:data/%s, or leave the role executor out", s.Name, s.Name)
 		}
-		st, err := dir.Open(at, dir.Options{})
+		st, err := config.ParseStore(s.Store)
 		if err != nil {
-			return nil, fmt.Errorf("site %s: %w", s.Name, err)
+			return fmt.Errorf("site %s: store: expected %w", s.Name, err)
 		}
-		out[s.Name] = st
+		if st.Kind == "s3" {
+			if _, _, err := st.Keys(); err != nil {
+				return fmt.Errorf("site %s: store: %w", s.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// ConfiguredStores returns the stores that the configuration names. Those on
+// other machines are opened when they are first needed, and again as long as
+// that fails: one that is away must not keep the others' owners from being moved.
+// client is for stores on the bus. Close them.
+func ConfiguredStores(ctx context.Context, cfg *config.Config, client *bus.Client, log zerolog.Logger) (Stores, error) {
+	if err := CheckStores(cfg); err != nil {
+		return nil, err
+	}
+	out := Stores{}
+	for _, s := range cfg.Sites {
+		st, err := config.ParseStore(s.Store)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("site %s: store: expected %w", s.Name, err), out.Close())
+		}
+		if st.Kind == "dir" {
+			d, err := dir.Open(st.URL, dir.Options{})
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("site %s: %w", s.Name, err), out.Close())
+			}
+			out[s.Name] = d
+			continue
+		}
+		log := log.With().Str("part", "store of "+s.Name).Logger()
+		l := lazy.New(lazy.Options{Name: st.Place(), Open: opener(cfg, st, client, log)})
+		if err := l.Ready(ctx); err != nil && ctx.Err() == nil {
+			log.Warn().Err(err).Msg("the store is away; it is tried again when it is needed")
+		}
+		out[s.Name] = l
 	}
 	return out, nil
+}
+
+// opener returns what opens a store on another machine.
+func opener(cfg *config.Config, st config.Store, client *bus.Client, log zerolog.Logger) func(context.Context) (objectstore.Store, error) {
+	return func(ctx context.Context) (objectstore.Store, error) {
+		switch st.Kind {
+		}
+		return nil, fmt.Errorf("no backend for %s: %w", st.Kind, ErrOptions)
+	}
 }
 
 func fileName(site string) string {

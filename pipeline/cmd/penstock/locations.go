@@ -103,7 +103,7 @@ func (c *locationsVerifyCmd) Run(con *console) error {
 	if c.Replay {
 		stores, err = topology.ReplayStores(cfg, c.State)
 	} else {
-		stores, err = topology.ConfiguredStores(cfg)
+		stores, err = topology.ConfiguredStores(con.ctx, cfg, nil, con.logger())
 	}
 	if err != nil {
 		return err

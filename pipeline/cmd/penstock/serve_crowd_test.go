@@ -212,7 +212,7 @@ func stores(t testing.TB, file string) map[string]objectstore.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := topology.ConfiguredStores(cfg)
+	s, err := topology.ConfiguredStores(t.Context(), cfg, nil, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
