@@ -31,7 +31,7 @@ type Collector struct {
 	owners map[string]*ownerState
 	moved  []*ownerState // owners seen as users in the open window
 
-	reads, all   [3]delays // by strategy
+	reads, all   [3]Delays // by strategy
 	unlocated    int64     // rows without a place
 	unlocatedR   int64     // of these, reads
 	unserved     int64     // located rows without a known site
@@ -153,9 +153,9 @@ func (c *Collector) delays(h *Hour, read bool, place int32, at [strategies]int16
 	for s, site := range at {
 		us := c.geo.delay(place, site)
 		h.delay[s] += us
-		c.all[s].add(us)
+		c.all[s].Add(us, 1)
 		if read {
-			c.reads[s].add(us)
+			c.reads[s].Add(us, 1)
 		}
 	}
 }

@@ -118,15 +118,15 @@ func TestPageAndSummarySayWhatCounts(t *testing.T) {
 }
 
 func TestDelaysQuantiles(t *testing.T) {
-	var d delays
+	var d Delays
 	for us := int64(1); us <= 100_000; us++ {
-		d.add(us)
+		d.Add(us, 1)
 	}
 	s := d.summary(0)
 	if math.Abs(float64(s.P50)-50) > 0.4 || math.Abs(float64(s.P99)-99) > 0.8 || math.Abs(float64(s.Mean)-50.0005) > 0.001 {
 		t.Errorf("%+v", s)
 	}
-	var none delays
+	var none Delays
 	s = none.summary(7)
 	if b, err := json.Marshal(s); err != nil || string(b) != `{"requests":0,"mean":null,"p50":null,"p99":null,"unlocated":7}` {
 		t.Errorf("no samples: %s, %v", b, err)

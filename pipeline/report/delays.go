@@ -9,9 +9,9 @@ import (
 	"penstock/schemas/window"
 )
 
-// delays adds up latency delays in µs: count, sum, and a dense log-linear
-// histogram with the bins of the windows.
-type delays struct {
+// Delays adds up latency delays in µs: count, sum, and a dense log-linear
+// histogram with the bins of the windows. The zero value is empty.
+type Delays struct {
 	count, sum int64
 	bins       [4096]int64
 }
@@ -20,11 +20,12 @@ type delays struct {
 // hour, half the globe by the formula is below 0.5 s.
 const maxDelay = 1<<31 - 1
 
-func (d *delays) add(us int64) {
+// Add takes n requests with a delay of us microseconds each, at least 0.
+func (d *Delays) Add(us, n int64) {
 	us = min(us, maxDelay)
-	d.count++
-	d.sum += us
-	d.bins[window.Bin(us)]++
+	d.count += n
+	d.sum += us * n
+	d.bins[window.Bin(us)] += n
 }
 
 // Figure is a number that may be unknown: NaN here, null in JSON, a dash for
@@ -72,7 +73,7 @@ type Delay struct {
 	Unlocated int64  `json:"unlocated"`
 }
 
-func (d *delays) summary(unlocated int64) Delay {
+func (d *Delays) summary(unlocated int64) Delay {
 	out := Delay{Requests: d.count, Unlocated: unlocated, Mean: Unknown(), P50: Unknown(), P99: Unknown()}
 	if d.count == 0 {
 		return out
@@ -82,7 +83,7 @@ func (d *delays) summary(unlocated int64) Delay {
 	return out
 }
 
-func (d *delays) quantile(q float64) Figure {
+func (d *Delays) quantile(q float64) Figure {
 	rank := int64(q*float64(d.count-1)) + 1
 	for i, c := range d.bins {
 		if rank -= c; rank <= 0 {
