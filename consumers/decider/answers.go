@@ -7,23 +7,19 @@ import (
 )
 
 // answers follows the moves that were sent to be applied until each is
-// answered. From it follow what may be trimmed from COMMANDS and whether
-// outcomes contradict what was promised.
+// answered. From it follow what may be trimmed from COMMANDS and what is under
+// way.
 type answers struct {
-	Asked []*asked `json:"asked,omitempty"` // windows with moves, ascending
+	Asked []*asked `json:"asked,omitempty"` // windows with open moves, ascending
 
 	open map[moveKey]*sent
 }
 
-// asked is a window in which moves were sent to be applied.
+// asked is a window in which moves were sent to be applied that are not all
+// answered.
 type asked struct {
-	End   int64   `json:"end"` // µs
-	Moves int     `json:"moves"`
-	Kept  int     `json:"kept,omitempty"`
-	Bad   int     `json:"bad,omitempty"` // failed or refused
-	Sent  []*sent `json:"sent,omitempty"`
-	// Forgiven windows were before the operator last took matters in hand.
-	Forgiven bool `json:"forgiven,omitempty"`
+	End  int64   `json:"end"` // µs
+	Sent []*sent `json:"sent,omitempty"`
 }
 
 // sent is a command with moves that are not all answered.
@@ -53,7 +49,6 @@ func (a *answers) ask(end int64, scope string, seq uint64, moves []control.Move)
 		w = &asked{End: end}
 		a.Asked = append(a.Asked, w)
 	}
-	w.Moves += len(moves)
 	s := &sent{Scope: scope, Seq: seq, of: w, left: len(moves)}
 	for _, m := range moves {
 		s.Open = append(s.Open, moveKey{m.Owner, m.Version})
@@ -72,70 +67,23 @@ func (a *answers) index(s *sent) {
 }
 
 // answer takes in an outcome and reports whether it was the first to a move
-// that was asked for.
+// that was asked for. An imported location answers nothing.
 func (a *answers) answer(o *control.Outcome) bool {
 	k := moveKey{o.Owner, o.Move}
 	s, ok := a.open[k]
-	if !ok || o.Owner == "" {
+	if !ok || o.Owner == "" || o.Status == control.Imported {
 		return false
 	}
 	delete(a.open, k)
-	w := s.of
-	if s.left--; s.left == 0 {
-		w.Sent = slices.DeleteFunc(w.Sent, func(x *sent) bool { return x == s })
+	if s.left--; s.left > 0 {
+		return true
 	}
-	if o.Status == control.Failed || o.Status == control.Refused {
-		w.Bad++
-	} else {
-		w.Kept++
+	w := s.of
+	w.Sent = slices.DeleteFunc(w.Sent, func(x *sent) bool { return x == s })
+	if len(w.Sent) == 0 {
+		a.Asked = slices.DeleteFunc(a.Asked, func(x *asked) bool { return x == w })
 	}
 	return true
-}
-
-// verdict says whether a window's outcomes contradict its decision: more than
-// half of its moves failed or were refused. It is known once enough of them are
-// answered, whatever the rest will be.
-func (w *asked) verdict() (contradicted, known bool) {
-	switch {
-	case 2*w.Bad > w.Moves:
-		return true, true
-	case 2*w.Kept >= w.Moves:
-		return false, true
-	}
-	return false, false
-}
-
-// contradictions is the number of windows running, up to the last one of which
-// the verdict is known, that were contradicted. Windows without a verdict yet
-// are passed over. It forgets windows that are answered and can no longer
-// matter.
-func (a *answers) contradictions() int {
-	streak, begin := 0, 0
-	for i, w := range a.Asked {
-		contradicted, known := w.verdict()
-		switch {
-		case w.Forgiven, known && !contradicted:
-			streak, begin = 0, i+1
-		case known:
-			streak++
-		}
-	}
-	kept := a.Asked[:0]
-	for i, w := range a.Asked {
-		if i >= begin || len(w.Sent) > 0 {
-			kept = append(kept, w)
-		}
-	}
-	clear(a.Asked[len(kept):])
-	a.Asked = kept
-	return streak
-}
-
-// forgive makes the windows so far count no more.
-func (a *answers) forgive() {
-	for _, w := range a.Asked {
-		w.Forgiven = true
-	}
 }
 
 // oldest is the least sequence of a command of that scope with a move that is
@@ -163,8 +111,10 @@ func (a *answers) settle() {
 	}
 }
 
-// restore rebuilds what a snapshot leaves out.
+// restore rebuilds what a snapshot leaves out. Snapshots of before hold windows
+// of which all is answered.
 func (a *answers) restore() {
+	a.Asked = slices.DeleteFunc(a.Asked, func(w *asked) bool { return len(w.Sent) == 0 })
 	for _, w := range a.Asked {
 		for _, s := range w.Sent {
 			s.of, s.left = w, len(s.Open)

@@ -1,6 +1,7 @@
 package decider
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -20,8 +21,9 @@ const (
 	Frozen = "Frozen"
 	// Observing: the mode is observe, so no commands.
 	Observing = "Observing"
-	// FellBackToAdvise: outcomes contradicted decisions, so commands are advice.
-	FellBackToAdvise = "FellBackToAdvise"
+	// PromisesBroken: outcomes contradicted what decisions promised, so commands
+	// are advice from the next window on, until the mode is set again.
+	PromisesBroken = "PromisesBroken"
 	// RollbackWaits: a rollback is asked for; it takes mode act and a complete
 	// window.
 	RollbackWaits = "RollbackWaits"
@@ -45,6 +47,8 @@ type decision struct {
 	body     []byte
 	commands []*command
 	withheld int // commands of the policy that were held back
+	// broken is set if this window found promises broken that count.
+	broken *control.Reason
 }
 
 type command struct {
@@ -78,8 +82,15 @@ func compose(f frame, in inputs, ask Input, out Output, state string, epochs map
 	if !ask.Publishes() {
 		d.withheld, out.Commands = len(out.Commands), nil
 	}
+	if out.Broken != nil && in.mode == control.Act {
+		d.broken = out.Broken
+	}
+	reasons := loopReasons(in, ask, out.Reasons)
+	if d.broken != nil {
+		reasons = append(reasons, *d.broken)
+	}
 	var err error
-	if d.record.Reasons, err = limit(append(loopReasons(in, ask, out.Reasons), out.Reasons...)); err != nil {
+	if d.record.Reasons, err = limit(append(reasons, out.Reasons...)); err != nil {
 		return nil, err
 	}
 	for i := range out.Commands {
@@ -143,8 +154,9 @@ func loopReasons(in inputs, ask Input, given []control.Reason) []control.Reason 
 	if in.mode == control.Observe {
 		add(Observing, "the mode is observe: nothing is decided")
 	}
-	if in.fallback {
-		add(FellBackToAdvise, "most moves of several windows running failed or were refused; set the mode or thaw to act again")
+	if f := in.fallback; f != nil {
+		add(PromisesBroken, "advises only since the window ending "+f.Since.UTC().Format(time.RFC3339)+
+			", until the mode is set again; "+cmp.Or(f.Why, "outcomes contradicted what was promised"))
 	}
 	if in.waits {
 		add(RollbackWaits, "a rollback takes mode act and a complete window")

@@ -30,9 +30,9 @@ func (d *Decider) decide(ctx context.Context, w *panes.Window) error {
 		return err
 	}
 	fellBack := d.state.Fallback != nil
-	in := d.state.inputs(d.operator.switches, d.operator.revision, d.opts.Mode, len(w.Incomplete) > 0, w.Span().End, d.opts.FallbackAfter)
-	if in.fallback != fellBack {
-		d.log.Warn().Bool("advises_only", in.fallback).Time("window", w.Span().End).Msg("outcomes contradict decisions, or the operator has taken that in hand")
+	in := d.state.inputs(d.operator.switches, d.operator.revision, d.opts.Mode, len(w.Incomplete) > 0)
+	if fellBack && in.fallback == nil {
+		d.log.Warn().Time("window", w.Span().End).Str("mode", string(in.mode)).Msg("the operator has set the mode again: no longer fallen back to advise")
 	}
 	dec, err := d.ask(w, in)
 	if err != nil {
@@ -46,6 +46,9 @@ func (d *Decider) decide(ctx context.Context, w *panes.Window) error {
 		}
 	}
 	d.state.decided(dec, in, d.state.Record)
+	if dec.broken != nil {
+		d.log.Warn().Time("window", w.Span().End).Str("why", dec.broken.Text).Msg("outcomes contradict what was promised: from the next window on this kind only advises, until its mode is set again")
+	}
 	d.dirty = false
 	d.since++
 	d.history.record(d.state.Record)

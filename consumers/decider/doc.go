@@ -29,9 +29,11 @@
 //
 // The loop holds commands back, and says so by a reason of its own, when
 // something of the window is missing (IncompleteWindow), the kind is frozen
-// (Frozen), or the mode is observe (Observing). When most of the moves of three
-// windows running were refused or failed, a kind in mode act falls back to advise
-// by itself (FellBackToAdvise) until the operator touches its mode or its freeze.
+// (Frozen), or the mode is observe (Observing). When the policy finds outcomes to
+// contradict what it promised (Output.Broken), a kind in mode act goes on in mode
+// advise from the next window on (PromisesBroken), until the operator writes its
+// mode again; a thaw does not end that, nor does a restart: it is part of the
+// state, and follows again when the window is decided again.
 //
 // Failures: errors of the bus are retried until the context ends. ErrFenced,
 // ErrDiverged, ErrStateLost and messages that cannot be decoded end Run.

@@ -27,6 +27,7 @@ import (
 //	window N OWNER:REQUESTS … [lost]   window N closes and is decided
 //	answer STATUS [OWNER …]            outcomes for the last window's moves, in
 //	                                   order, or for those owners
+//	import OWNER SITE VERSION          the operator says where an owner's data is
 //	snapshot                           the state goes through a snapshot
 //	trim                               what may be trimmed of each scope
 type script struct {
@@ -87,10 +88,10 @@ func (s *script) must(err error) {
 func (s *script) run(words []string) {
 	switch words[0] {
 	case "start":
-		p, err := toyFactory(0)(baseConfig.bytes())
+		p, err := toyFactory(0)(breaking.bytes())
 		s.must(err)
 		s.d = &Decider{
-			opts: Options{Mode: control.Mode(words[1]), FallbackAfter: 3, Clock: clock.System(), Metrics: none{}},
+			opts: Options{Mode: control.Mode(words[1]), Clock: clock.System(), Metrics: none{}},
 			kind: control.Placement, ttl: "24h", policy: p, config: "sha256:c", state: state{Epochs: map[string]uint64{}},
 		}
 		s.entries, s.revision, s.seq = map[string]control.Entry{}, 0, 0
@@ -104,6 +105,10 @@ func (s *script) run(words []string) {
 		s.window(words[1:])
 	case "answer":
 		s.answer(control.Status(words[1]), words[2:])
+	case "import":
+		v, err := strconv.ParseUint(words[3], 10, 64)
+		s.must(err)
+		s.tell(&control.Outcome{Version: 1, Kind: control.Placement, Scope: words[2], Owner: words[1], Move: v, Status: control.Imported})
 	case "snapshot":
 		s.snapshot()
 	case "trim":
@@ -141,7 +146,7 @@ func (s *script) window(words []string) {
 		entries = append(entries, e)
 	}
 	d := s.d
-	in := d.state.inputs(control.SwitchesOf(control.Placement, entries), s.revision, d.opts.Mode, len(w.Incomplete) > 0, w.Span().End, d.opts.FallbackAfter)
+	in := d.state.inputs(control.SwitchesOf(control.Placement, entries), s.revision, d.opts.Mode, len(w.Incomplete) > 0)
 	dec, err := d.ask(w, in)
 	s.must(err)
 	s.moves = nil
@@ -164,11 +169,15 @@ func (s *script) answer(status control.Status, owners []string) {
 			continue
 		}
 		o := &control.Outcome{Version: 1, Kind: control.Placement, Scope: m.To, Owner: m.Owner, Move: m.Version, Status: status}
-		if first := s.d.state.Answers.answer(o); !first {
-			s.say("nobody waits for %s %d", m.Owner, m.Version)
-		}
-		s.d.policy.Apply(o)
+		s.tell(o)
 	}
+}
+
+func (s *script) tell(o *control.Outcome) {
+	if first := s.d.state.Answers.answer(o); !first {
+		s.say("nobody waits for %s %s %d", o.Status, o.Owner, o.Move)
+	}
+	s.d.policy.Apply(o)
 }
 
 func (s *script) snapshot() {
@@ -177,7 +186,7 @@ func (s *script) snapshot() {
 	s.must(writeSnapshot(&b, &s.d.state, asm, s.d.policy))
 	head, rest, err := openSnapshot(b.Bytes())
 	s.must(err)
-	p, err := toyFactory(0)(baseConfig.bytes())
+	p, err := toyFactory(0)(breaking.bytes())
 	s.must(err)
 	s.must(readSnapshot(head, rest, panes.New(panes.Options{Group: window.Owners, Partitions: 1}), p))
 	s.d.policy, s.d.state = p, head.Loop

@@ -67,7 +67,10 @@ func (d *Decider) takeOutcome(ctx context.Context, m bus.Msg, ok bool) error {
 		d.log.Warn().Err(err).Uint64("sequence", m.Seq).Str("subject", m.Subject).Msg("outcome cannot be used")
 		return nil
 	}
-	d.opts.Metrics.Outcome(d.kind, o.Status, d.state.Answers.answer(o))
+	// An imported location answers no move; the policy takes it in all the same,
+	// in its turn, so that it is part of the recorded state.
+	first := d.state.Answers.answer(o)
+	d.opts.Metrics.Outcome(d.kind, o.Status, first || o.Status == control.Imported)
 	d.policy.Apply(o)
 	return nil
 }

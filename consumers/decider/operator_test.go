@@ -1,6 +1,7 @@
 package decider
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -93,54 +94,81 @@ func TestIncompleteWindowHasNoCommands(t *testing.T) {
 	r.stop()
 }
 
+// TestFallsBackToAdviseByItself: once promises were broken the kind only advises,
+// whatever becomes of the decider, until its mode is written again. Each step of
+// after that is a restart, with or without a snapshot, or a look at the bus.
 func TestFallsBackToAdviseByItself(t *testing.T) {
 	w := newWorld(t, 2, bus.Replay)
-	r := w.start()
+	breaks := func(o *Options) { o.Config = breaking.bytes() }
+	r := w.start(breaks)
 	w.answer = func(control.Move) control.Status { return control.Refused }
-	var d *decided
-	for n := range 3 {
+	n := 0
+	window := func() *decided {
+		t.Helper()
 		w.close(n, row{n, "regular", 9}, row{n, "other", 9})
-		if d = w.next(); d.record.Mode != control.Act {
+		n++
+		return w.next()
+	}
+	var d *decided
+	for range 4 {
+		if d = window(); d.record.Mode != control.Act {
 			t.Fatalf("window %d: %+v", n, d.record)
 		}
 		w.settle(d)
 	}
-	for n := 3; n < 5; n++ {
-		w.close(n, row{n, "regular", 9})
-		d = w.next()
-		if d.record.Mode != control.Advise || d.record.Operator.Mode != control.Act || codes(d.record) != FellBackToAdvise {
-			t.Errorf("window %d: mode %s of %s, reasons %q", n, d.record.Mode, d.record.Operator.Mode, codes(d.record))
+	if codes(d.record) != PromisesBroken {
+		t.Fatalf("the window that found it: reasons %q", codes(d.record))
+	}
+	r.settled()
+	// It was decided and not yet followed by another window: nothing but the
+	// record tells of the fallback.
+	r.kill()
+	r = w.start(breaks)
+	<-r.Ready()
+	if s := r.Status(); !s.FellBack || s.Mode != control.Advise {
+		t.Errorf("status after the restart: %+v", s)
+	}
+	advises := func(what string) {
+		t.Helper()
+		if d = window(); d.record.Mode != control.Advise || d.record.Operator.Mode != control.Act || codes(d.record) != PromisesBroken {
+			t.Errorf("%s: mode %s of %s, reasons %q", what, d.record.Mode, d.record.Operator.Mode, codes(d.record))
+		}
+		if text := d.record.Reasons[0].Text; !strings.Contains(text, "most moves of 3 windows running came to nothing") {
+			t.Errorf("%s: it says %q", what, text)
 		}
 		w.settle(d)
 		r.settled()
-		if s := r.Status(); !s.FellBack || s.Mode != control.Advise {
-			t.Errorf("window %d: status %+v", n, s)
-		}
-		// It holds over a restart, with and without a snapshot.
-		if n == 3 {
-			r.kill()
-		} else {
-			r.stop()
-		}
-		r = w.start()
 	}
-	w.close(5, row{5, "regular", 9})
-	if d = w.next(); d.record.Mode != control.Advise {
-		t.Errorf("after a restart: %+v", d.record)
+	advises("after a kill before the next window")
+	r.kill()
+	r = w.start(breaks)
+	advises("after another kill")
+	r.stop() // with a snapshot
+	r = w.start(breaks)
+	advises("out of a snapshot")
+	w.set(control.FreezeKey(control.Placement), control.Switch{Version: 1, On: true})
+	if d = window(); codes(d.record) != Frozen+" "+PromisesBroken || len(d.commands) != 0 {
+		t.Errorf("frozen: reasons %q, %d commands", codes(d.record), len(d.commands))
 	}
+	w.set(control.FreezeKey(control.Placement), control.Switch{Version: 1})
+	advises("thawed")
+	if _, err := Load(w.ctx, w.reading(breaks)); err != nil {
+		t.Error(err)
+	}
+
 	w.answer = nil
 	w.set(control.ModeKey(control.Placement), control.Switch{Version: 1, Mode: control.Act})
-	w.close(6, row{6, "regular", 9})
-	if d = w.next(); d.record.Mode != control.Act || codes(d.record) != "" {
+	if d = window(); d.record.Mode != control.Act || codes(d.record) != "" {
 		t.Errorf("after the operator set the mode: mode %s, reasons %q", d.record.Mode, codes(d.record))
 	}
 	w.settle(d)
-	w.close(7, row{7, "regular", 9})
-	if d = w.next(); d.record.Mode != control.Act {
-		t.Errorf("it falls back for what was forgiven: %+v", d.record)
+	r.kill() // and that is decided again too
+	r = w.start(breaks)
+	if d = window(); d.record.Mode != control.Act || codes(d.record) != "" {
+		t.Errorf("it falls back for what is past: %+v", d.record)
 	}
 	r.stop()
-	if _, err := Load(w.ctx, w.reading()); err != nil {
+	if _, err := Load(w.ctx, w.reading(breaks)); err != nil {
 		t.Error(err)
 	}
 }

@@ -22,10 +22,6 @@ type Options struct {
 	Config []byte
 	// Factory makes a policy in its first state.
 	Factory Factory
-	// FallbackAfter is how many windows running must be contradicted by their
-	// outcomes until the kind falls back to advise. Defaults to 3; negative
-	// never.
-	FallbackAfter int
 	// Logger gets what the decider has to say.
 	Logger zerolog.Logger
 	// Metrics counts. Defaults to nothing.
@@ -54,12 +50,6 @@ func (o *Options) complete() error {
 	}
 	if o.Metrics == nil {
 		o.Metrics = none{}
-	}
-	if o.FallbackAfter == 0 {
-		o.FallbackAfter = 3
-	}
-	if o.FallbackAfter < 0 {
-		o.FallbackAfter = int(^uint(0) >> 1)
 	}
 	replay := o.Purpose == bus.Replay
 	if o.Mode == "" {
@@ -107,8 +97,8 @@ type Metrics interface {
 	Decided(k control.Kind, d *control.Decision, took time.Duration)
 	// Published: a decision is on the bus; took includes every retry.
 	Published(k control.Kind, messages int, took time.Duration)
-	// Outcome: an executor answered. First is false for an answer to no move
-	// that this decider waits for.
+	// Outcome: an executor answered, or a location was imported. First is false
+	// for an answer to no move that this decider waits for.
 	Outcome(k control.Kind, s control.Status, first bool)
 	// Retried: the bus did not answer as expected and is asked again.
 	Retried(k control.Kind, what string)

@@ -28,10 +28,11 @@ type state struct {
 
 // fallback is why a kind in mode act only advises.
 type fallback struct {
-	Since time.Time `json:"since"` // end of the first window decided so
-	// Revision is that of KV operator then: a later touch of the kind's mode or
-	// freeze ends the fallback.
+	Since time.Time `json:"since"` // end of the window that found promises broken
+	// Revision is that of KV operator then: a later one of the kind's mode ends
+	// the fallback.
 	Revision uint64 `json:"revision"`
+	Why      string `json:"why,omitempty"` // in the policy's words
 }
 
 // inputs are what the operator, and the loop in his place, have to say about a
@@ -39,28 +40,25 @@ type fallback struct {
 type inputs struct {
 	operator control.Operator // as recorded: Mode is the configured one
 	mode     control.Mode     // in effect
-	fallback bool
-	revision uint64   // of KV operator
-	waits    bool     // a rollback is asked for and cannot be carried out yet
-	faults   []string // switches that cannot be read
+	fallback *fallback        // nil unless it has made advice of act
+	revision uint64           // of KV operator
+	waits    bool             // a rollback is asked for and cannot be carried out yet
+	faults   []string         // switches that cannot be read
 }
 
 // inputs works out the inputs of a window from the switches as they stand.
-// Contradicted is how many windows running it takes to fall back.
-func (s *state) inputs(sw control.Switches, revision uint64, byDefault control.Mode, incomplete bool, end time.Time, contradicted int) inputs {
+func (s *state) inputs(sw control.Switches, revision uint64, byDefault control.Mode, incomplete bool) inputs {
 	in := inputs{revision: revision, faults: sw.Unreadable, mode: byDefault}
 	if sw.Mode != "" {
 		in.mode = sw.Mode
 	}
 	in.operator = control.Operator{Mode: in.mode, Frozen: sw.Frozen, Evacuate: sw.Evacuate}
-	if s.Fallback != nil && sw.Touched > s.Fallback.Revision {
+	// Whoever wants less than to act, or says again that he wants it, has taken
+	// the matter in hand.
+	if s.Fallback != nil && (in.mode != control.Act || sw.ModeRevision > s.Fallback.Revision) {
 		s.Fallback = nil
-		s.Answers.forgive()
 	}
-	if s.Fallback == nil && in.mode == control.Act && s.Answers.contradictions() >= contradicted {
-		s.Fallback = &fallback{Since: end, Revision: revision}
-	}
-	if in.fallback = s.Fallback != nil; in.fallback && in.mode == control.Act {
+	if in.fallback = s.Fallback; in.fallback != nil {
 		in.mode = control.Advise
 	}
 	if sw.Rollback != nil && sw.RollbackRevision > s.RolledBack {
@@ -76,18 +74,14 @@ func (s *state) inputs(sw control.Switches, revision uint64, byDefault control.M
 // recorded reads the inputs back from a record.
 func (s *state) recorded(d *control.Decision, revision uint64) inputs {
 	in := inputs{operator: d.Operator, mode: d.Mode, revision: revision}
-	for _, r := range d.Reasons {
-		in.fallback = in.fallback || r.Code == FellBackToAdvise
-	}
-	switch {
-	case in.fallback && s.Fallback == nil:
-		s.Fallback = &fallback{Since: d.Window.End, Revision: revision}
-	case !in.fallback && s.Fallback != nil:
+	// Nothing but a fallback makes advice of act.
+	switch fell := d.Operator.Mode == control.Act && d.Mode == control.Advise; {
+	case !fell:
 		s.Fallback = nil
-		s.Answers.forgive()
+	case s.Fallback == nil:
+		s.Fallback = &fallback{Since: d.Window.End, Revision: revision}
 	}
-	// Windows that no longer matter are forgotten here as in a live decision.
-	s.Answers.contradictions()
+	in.fallback = s.Fallback
 	return in
 }
 
@@ -99,5 +93,8 @@ func (s *state) decided(d *decision, in inputs, record uint64) {
 	s.Operator = in.revision
 	if in.operator.Rollback != nil {
 		s.RolledBack = in.revision
+	}
+	if d.broken != nil {
+		s.Fallback = &fallback{Since: d.record.Window.End, Revision: in.revision, Why: d.broken.Text}
 	}
 }

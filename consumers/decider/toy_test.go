@@ -24,6 +24,9 @@ type toyConfig struct {
 	// Scopes spreads an owner's command over so many scopes, one message each,
 	// to make decisions of many messages.
 	Scopes int `json:"scopes,omitempty"`
+	// Breaks is after how many windows running with more bad than good ends of
+	// moves the promises count as broken; 0 never.
+	Breaks int `json:"breaks,omitempty"`
 	// Salt changes what the policy does without telling its configuration: a
 	// program that isn't what it was.
 	Salt int64 `json:"-"`
@@ -40,8 +43,36 @@ func (c toyConfig) bytes() []byte {
 // toy moves an owner that was asked for often enough to the next site. It keeps
 // all the rules of Policy and is easily worked out by hand.
 type toy struct {
-	cfg    toyConfig
+	cfg toyConfig
+	toyState
+}
+
+type toyState struct {
 	Owners map[string]*toyOwner `json:"owners"`
+	// Moves, of the last windows in which promises were made, and how many of
+	// them ended badly.
+	Moves  int `json:"moves,omitempty"`
+	Bad    int `json:"bad,omitempty"`
+	Streak int `json:"streak,omitempty"` // of bad windows running
+}
+
+// judge says whether the promises of the windows so far are broken.
+func (p *toy) judge() *control.Reason {
+	switch {
+	case p.Moves == 0:
+		return nil
+	case 2*p.Bad > p.Moves:
+		p.Streak++
+	default:
+		p.Streak = 0
+	}
+	p.Moves, p.Bad = 0, 0
+	if p.cfg.Breaks == 0 || p.Streak < p.cfg.Breaks {
+		return nil
+	}
+	n := p.Streak
+	p.Streak = 0
+	return &control.Reason{Code: PromisesBroken, Count: int64(n), Text: fmt.Sprintf("most moves of %d windows running came to nothing", n)}
 }
 
 type toyOwner struct {
@@ -53,7 +84,7 @@ type toyOwner struct {
 
 func toyFactory(salt int64) Factory {
 	return func(config []byte) (Policy, error) {
-		p := &toy{Owners: map[string]*toyOwner{}}
+		p := &toy{toyState: toyState{Owners: map[string]*toyOwner{}}}
 		if err := json.Unmarshal(config, &p.cfg); err != nil {
 			return nil, err
 		}
@@ -83,6 +114,9 @@ func (p *toy) Decide(in Input) Output {
 			o.Requests += requests[i] + p.cfg.Salt
 		}
 	}
+	if in.Acts() {
+		out.Broken = p.judge()
+	}
 	busy := int64(0)
 	byScope := map[string][]control.Move{}
 	for n, id := range slices.Sorted(maps.Keys(p.Owners)) {
@@ -111,6 +145,7 @@ func (p *toy) Decide(in Input) Output {
 		})
 		if in.Acts() {
 			o.Pending = o.Version + 1
+			p.Moves++
 		}
 	}
 	if busy > 0 {
@@ -126,6 +161,14 @@ func (p *toy) Decide(in Input) Output {
 
 func (p *toy) Apply(o *control.Outcome) {
 	x := p.Owners[o.Owner]
+	if o.Status == control.Imported {
+		if x == nil {
+			x = &toyOwner{}
+			p.Owners[o.Owner] = x
+		}
+		x.Site, x.Version, x.Pending = slices.Index(p.cfg.Sites, o.Scope), max(x.Version, o.Move), 0
+		return
+	}
 	if x == nil || x.Pending != o.Move || o.Move == 0 {
 		return
 	}
@@ -134,11 +177,13 @@ func (p *toy) Apply(o *control.Outcome) {
 	if o.Status == control.Done {
 		x.Requests = 0
 		x.Site = slices.Index(p.cfg.Sites, o.Scope)
+	} else {
+		p.Bad++
 	}
 }
 
 func (p *toy) Digest() string {
-	b, err := json.Marshal(p.Owners)
+	b, err := json.Marshal(p.toyState)
 	if err != nil {
 		panic(err)
 	}
@@ -146,11 +191,11 @@ func (p *toy) Digest() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-func (p *toy) Snapshot(w io.Writer) error { return json.NewEncoder(w).Encode(p.Owners) }
+func (p *toy) Snapshot(w io.Writer) error { return json.NewEncoder(w).Encode(p.toyState) }
 
 func (p *toy) Restore(r io.Reader) error {
-	p.Owners = map[string]*toyOwner{}
-	return json.NewDecoder(r).Decode(&p.Owners)
+	p.toyState = toyState{Owners: map[string]*toyOwner{}}
+	return json.NewDecoder(r).Decode(&p.toyState)
 }
 
 func (p *toy) Explain(owner string) (any, bool) {

@@ -26,6 +26,9 @@ const (
 
 var baseConfig = toyConfig{Sites: []string{"east", "west", "north"}, Least: 3}
 
+// breaking is baseConfig with promises that can be broken.
+var breaking = toyConfig{Sites: baseConfig.Sites, Least: baseConfig.Least, Breaks: 3}
+
 // world is a bus with a stand-in for the aggregators and one for the executors.
 type world struct {
 	t      testing.TB

@@ -233,16 +233,16 @@ func TestSwitchesOfAKind(t *testing.T) {
 		entries  []control.Entry
 		expected string
 	}{
-		{"nothing set", nil, "{Mode: Frozen:false Evacuate:[] Rollback:<nil> RollbackRevision:0 Touched:0 Unreadable:[]}"},
-		{"another kind's", []control.Entry{entry(control.FreezeKey(control.Split), 9, control.Switch{On: true})}, "{Mode: Frozen:false Evacuate:[] Rollback:<nil> RollbackRevision:0 Touched:0 Unreadable:[]}"},
-		{"mode, all frozen", []control.Entry{mode, entry(control.FreezeAllKey, 4, control.Switch{On: true})}, "{Mode:act Frozen:true Evacuate:[] Rollback:<nil> RollbackRevision:0 Touched:4 Unreadable:[]}"},
+		{"nothing set", nil, "{Mode: Frozen:false Evacuate:[] Rollback:<nil> RollbackRevision:0 ModeRevision:0 Unreadable:[]}"},
+		{"another kind's", []control.Entry{entry(control.FreezeKey(control.Split), 9, control.Switch{On: true})}, "{Mode: Frozen:false Evacuate:[] Rollback:<nil> RollbackRevision:0 ModeRevision:0 Unreadable:[]}"},
+		{"mode, all frozen", []control.Entry{mode, entry(control.FreezeAllKey, 4, control.Switch{On: true})}, "{Mode:act Frozen:true Evacuate:[] Rollback:<nil> RollbackRevision:0 ModeRevision:3 Unreadable:[]}"},
 		{"two sites evacuated", []control.Entry{
 			entry(control.EvacuateKey("b/c"), 5, control.Switch{On: true}), entry(control.EvacuateKey("a"), 6, control.Switch{On: true}), entry(control.EvacuateKey("d"), 7, control.Switch{}),
-		}, "{Mode: Frozen:false Evacuate:[a b/c] Rollback:<nil> RollbackRevision:0 Touched:0 Unreadable:[]}"},
-		{"a rollback freezes", []control.Entry{rollback}, "{Mode: Frozen:true Evacuate:[] Rollback:T RollbackRevision:7 Touched:0 Unreadable:[]}"},
-		{"until it is thawed", []control.Entry{rollback, entry(control.FreezeKey(control.Placement), 8, control.Switch{})}, "{Mode: Frozen:false Evacuate:[] Rollback:T RollbackRevision:7 Touched:8 Unreadable:[]}"},
-		{"a thaw before it counts for nothing", []control.Entry{rollback, entry(control.FreezeKey(control.Placement), 6, control.Switch{})}, "{Mode: Frozen:true Evacuate:[] Rollback:T RollbackRevision:7 Touched:6 Unreadable:[]}"},
-		{"unreadable freezes", []control.Entry{{Key: "mode.placement", Value: []byte("?"), Revision: 2}, {Key: "evacuate.b64=!", Value: []byte(`{"version":1}`)}}, "{Mode: Frozen:true Evacuate:[] Rollback:<nil> RollbackRevision:0 Touched:2 Unreadable:[evacuate.b64=! mode.placement]}"},
+		}, "{Mode: Frozen:false Evacuate:[a b/c] Rollback:<nil> RollbackRevision:0 ModeRevision:0 Unreadable:[]}"},
+		{"a rollback freezes", []control.Entry{rollback}, "{Mode: Frozen:true Evacuate:[] Rollback:T RollbackRevision:7 ModeRevision:0 Unreadable:[]}"},
+		{"until it is thawed", []control.Entry{rollback, entry(control.FreezeKey(control.Placement), 8, control.Switch{})}, "{Mode: Frozen:false Evacuate:[] Rollback:T RollbackRevision:7 ModeRevision:0 Unreadable:[]}"},
+		{"a thaw before it counts for nothing", []control.Entry{rollback, entry(control.FreezeKey(control.Placement), 6, control.Switch{})}, "{Mode: Frozen:true Evacuate:[] Rollback:T RollbackRevision:7 ModeRevision:0 Unreadable:[]}"},
+		{"unreadable freezes", []control.Entry{{Key: "mode.placement", Value: []byte("?"), Revision: 2}, {Key: "evacuate.b64=!", Value: []byte(`{"version":1}`)}}, "{Mode: Frozen:true Evacuate:[] Rollback:<nil> RollbackRevision:0 ModeRevision:0 Unreadable:[evacuate.b64=! mode.placement]}"},
 	} {
 		s := control.SwitchesOf(control.Placement, c.entries)
 		got := fmt.Sprintf("%+v", s)

@@ -104,9 +104,9 @@ type Switches struct {
 	// revision; a decider carries it out once.
 	Rollback         *time.Time
 	RollbackRevision uint64
-	// Touched is the greatest revision of the switches mode.<kind>,
-	// freeze.<kind> and freeze.all.
-	Touched uint64
+	// ModeRevision is the revision of mode.<kind>, 0 unless it is set and can be
+	// read: a decider that has fallen back acts again once it rises.
+	ModeRevision uint64
 	// Unreadable names the keys whose values mean nothing, ascending. They
 	// freeze the kind: what the operator wanted is not known.
 	Unreadable []string
@@ -123,9 +123,6 @@ func SwitchesOf(k Kind, entries []Entry) Switches {
 		if !mine && !evacuate {
 			continue
 		}
-		if mine && e.Key != RollbackKey(k) {
-			out.Touched = max(out.Touched, e.Revision)
-		}
 		s, err := DecodeSwitch(e.Key, e.Value)
 		site := ""
 		if err == nil && evacuate {
@@ -141,7 +138,7 @@ func SwitchesOf(k Kind, entries []Entry) Switches {
 				out.Evacuate = append(out.Evacuate, site)
 			}
 		case e.Key == ModeKey(k):
-			out.Mode = s.Mode
+			out.Mode, out.ModeRevision = s.Mode, e.Revision
 		case e.Key == RollbackKey(k):
 			after := s.After.UTC()
 			out.Rollback, out.RollbackRevision = &after, e.Revision

@@ -46,18 +46,18 @@ func TestSwitchesOf(t *testing.T) {
 		want    Switches
 	}{
 		{"nothing", nil, Switches{}},
-		{"mode", []Entry{{"mode.placement", []byte(`{"version":1,"mode":"advise"}`), 4}}, Switches{Mode: Advise, Touched: 4}},
+		{"mode", []Entry{{"mode.placement", []byte(`{"version":1,"mode":"advise"}`), 4}}, Switches{Mode: Advise, ModeRevision: 4}},
 		{"other kinds", []Entry{{"mode.split", []byte("junk"), 1}, {"freeze.coding", []byte(on), 2}, {"rollback.servers", []byte(rollback), 3}}, Switches{}},
-		{"freeze of all", []Entry{{FreezeAllKey, []byte(on), 2}, {"freeze.placement", []byte(off), 3}}, Switches{Frozen: true, Touched: 3}},
-		{"thaw", []Entry{{FreezeAllKey, []byte(off), 2}, {"freeze.placement", []byte(off), 3}}, Switches{Touched: 3}},
-		{"rollback freezes", []Entry{{"freeze.placement", []byte(off), 3}, {"rollback.placement", []byte(rollback), 4}}, Switches{Frozen: true, Rollback: &at, RollbackRevision: 4, Touched: 3}},
-		{"until the thaw", []Entry{{"freeze.placement", []byte(off), 5}, {"rollback.placement", []byte(rollback), 4}}, Switches{Rollback: &at, RollbackRevision: 4, Touched: 5}},
-		{"a thaw of all is none of the kind", []Entry{{FreezeAllKey, []byte(off), 5}, {"rollback.placement", []byte(rollback), 4}}, Switches{Frozen: true, Rollback: &at, RollbackRevision: 4, Touched: 5}},
+		{"freeze of all", []Entry{{FreezeAllKey, []byte(on), 2}, {"freeze.placement", []byte(off), 3}}, Switches{Frozen: true}},
+		{"thaw", []Entry{{FreezeAllKey, []byte(off), 2}, {"freeze.placement", []byte(off), 3}}, Switches{}},
+		{"rollback freezes", []Entry{{"freeze.placement", []byte(off), 3}, {"rollback.placement", []byte(rollback), 4}}, Switches{Frozen: true, Rollback: &at, RollbackRevision: 4}},
+		{"until the thaw", []Entry{{"freeze.placement", []byte(off), 5}, {"rollback.placement", []byte(rollback), 4}}, Switches{Rollback: &at, RollbackRevision: 4}},
+		{"a thaw of all is none of the kind", []Entry{{FreezeAllKey, []byte(off), 5}, {"rollback.placement", []byte(rollback), 4}}, Switches{Frozen: true, Rollback: &at, RollbackRevision: 4}},
 		{"sites", []Entry{{EvacuateKey("west"), []byte(on), 1}, {EvacuateKey("é"), []byte(on), 2}, {EvacuateKey("north"), []byte(off), 3}}, Switches{Evacuate: []string{"west", "é"}}},
 		{
 			"unreadable ones freeze",
 			[]Entry{{"mode.placement", []byte("act"), 2}, {"evacuate.a.b", []byte(on), 1}},
-			Switches{Frozen: true, Unreadable: []string{"evacuate.a.b", "mode.placement"}, Touched: 2},
+			Switches{Frozen: true, Unreadable: []string{"evacuate.a.b", "mode.placement"}},
 		},
 	} {
 		if got := SwitchesOf(Placement, c.entries); !reflect.DeepEqual(got, c.want) {
