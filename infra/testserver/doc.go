@@ -1,0 +1,18 @@
+// Package testserver runs the real servers that tests of stores need: one of a
+// kind for a test binary, on a free port of the loopback interface, with its
+// files in a temporary folder.
+//
+// # States
+//
+// A server is started by the first test that asks for it and shared by the
+// others, which keep apart by a bucket or database of their own. What is needed
+// for it is installed before, once a machine, into the user's cache; several
+// test binaries that start at once wait for the one that installs. A server ends
+// with its test binary, also when that is killed: it is guarded by a process
+// that reads from a pipe whose other end the test binary holds.
+//
+// # Failures
+//
+// A test that can't get its server fails; it is never skipped, since a suite
+// that ran against nothing proves nothing.
+package testserver
