@@ -1,0 +1,348 @@
+package whatif
+
+import (
+	"slices"
+
+	"penstock/schemas/event"
+	"penstock/schemas/window"
+)
+
+// NoSite is the site of owners of whom none is known.
+const NoSite int16 = -1
+
+// Window is a closed window: its merged rows by rollup.
+type Window struct {
+	Start, End int64 // µs, half open
+	Tables     map[string]*window.Table
+	// Incomplete are the intervals of which something is missing: a policy
+	// decides nothing on them.
+	Incomplete []window.Interval
+}
+
+// Options say how windows are taken.
+type Options struct {
+	Sites []Site
+	// Network tells round trips; nil: Formula of the sites.
+	Network Network
+	// Allowed answers at which sites an owner's data may be, a flag for each;
+	// nil: anywhere.
+	Allowed func(owner string) []bool
+	// Served puts new owners where the windows say that they were served, most
+	// requests first; else at the site nearest to the first place seen.
+	Served bool
+	// Weights asks for the weights of placement's objective in each frame.
+	Weights bool
+}
+
+// Recording turns windows into frames. It is not safe for concurrent use; the
+// frames are, once made.
+type Recording struct {
+	opts  Options
+	geo   *geography
+	sites map[string]int16
+	names event.Dict
+	place []int32 // by id: where it was last seen
+	first []int32 // by id: where it was first seen
+	home  []int16 // by id: where its data is at the beginning; NoSite of no owner
+	owns  []bool  // by id
+	soc   []levels
+	bad   int64
+}
+
+// levels are the social levels of an owner, by user in ascending order of names
+// once a frame is made.
+type levels struct {
+	users []int32
+	level []int64
+}
+
+// NewRecording returns a recording without windows.
+func NewRecording(o Options) *Recording {
+	if o.Network == nil {
+		o.Network = Formula(o.Sites)
+	}
+	r := &Recording{opts: o, geo: newGeography(o.Sites, o.Network), sites: map[string]int16{}}
+	for i, s := range o.Sites {
+		r.sites[s.Name] = int16(i)
+	}
+	return r
+}
+
+// Bad is the number of rows that could not be used: without an owner, with a
+// negative number, or with a place that is none.
+func (r *Recording) Bad() int64 { return r.bad }
+
+// Frame is a window as strategies need it. It is not changed once made.
+type Frame struct {
+	Start, End int64
+	Incomplete []window.Interval
+
+	names []string // by id; as long as there were ids by then
+	sites []Site
+	geo   *geography
+	base  *window.Table // traffic with one row an owner and no site
+	other map[string]*window.Table
+
+	owners []owner // by row of base
+	pairs  []pair  // ordered by row
+	fresh  []start // owners that are new, in order of rows
+	seen   []sight // users that were seen, in order of names
+	all    []int32 // ids of all owners so far, ascending
+	weight *weights
+	other0 int64 // bytes served by sites that the configuration lacks
+}
+
+// owner is a row: what was asked for of one owner's data.
+type owner struct {
+	id                               int32
+	requests, writes, bytes, written int64
+	served                           []int64 // bytes by site, as they were served; nil: unknown
+	located, locatedBytes            int64   // of requests by users whose place is known
+	servedRequests                   []int64
+	_                                struct{}
+}
+
+// pair is how often users at a place asked for an owner's data.
+type pair struct {
+	row      int32
+	place    int32
+	user     int32
+	requests int64
+	bytes    int64
+}
+
+type start struct {
+	id   int32
+	site int16
+}
+
+type sight struct{ id, place int32 }
+
+func (r *Recording) id(name string) int32 {
+	c := r.names.Intern(name)
+	for int(c) >= len(r.place) {
+		r.place, r.first = append(r.place, nowhere), append(r.first, nowhere)
+		r.home, r.owns = append(r.home, NoSite), append(r.owns, false)
+		r.soc = append(r.soc, levels{})
+	}
+	return c
+}
+
+func (r *Recording) translate(d *event.Dict) []int32 {
+	out := make([]int32, len(d.Values))
+	for i, v := range d.Values {
+		out[i] = r.id(v)
+	}
+	return out
+}
+
+// Frame takes a window in. Windows come in ascending order.
+func (r *Recording) Frame(w Window) *Frame {
+	f := &Frame{
+		Start: w.Start, End: w.End, Incomplete: w.Incomplete,
+		sites: r.opts.Sites, geo: r.geo, other: map[string]*window.Table{},
+	}
+	for name, t := range w.Tables {
+		if name != window.Traffic.Name {
+			f.other[name] = t
+		}
+	}
+	r.places(f, w.Tables[window.Places.Name])
+	rows := r.traffic(f, w.Tables[window.Traffic.Name])
+	r.interactions(f, rows, w.Tables[window.Interactions.Name])
+	r.settle(f)
+	f.names = r.names.Values[:len(r.place):len(r.place)]
+	for id, owns := range r.owns {
+		if owns {
+			f.all = append(f.all, int32(id))
+		}
+	}
+	if r.opts.Weights {
+		f.weight = r.weigh(f)
+	}
+	return f
+}
+
+func (r *Recording) places(f *Frame, t *window.Table) {
+	if t == nil {
+		return
+	}
+	ids := r.translate(t.Key("user"))
+	codes, at := t.Key("user").Codes, t.Column("time")
+	lat, lon := t.Column("lat"), t.Column("lon")
+	for i, c := range codes {
+		place := nowhere
+		if c >= 0 && at[i] != window.NullInt {
+			place = r.geo.place(window.ToFloat32(lat[i]), window.ToFloat32(lon[i]))
+		}
+		if place == nowhere {
+			r.bad++
+			continue
+		}
+		id := ids[c]
+		r.place[id] = place
+		if r.first[id] == nowhere {
+			r.first[id] = place
+		}
+		f.seen = append(f.seen, sight{id, place})
+	}
+}
+
+// traffic fills the rows and the base table; it returns the row of each owner.
+func (r *Recording) traffic(f *Frame, t *window.Table) map[int32]int32 {
+	rows := map[int32]int32{}
+	f.base = window.NewTable(window.Traffic)
+	if t == nil {
+		return rows
+	}
+	ids, sites := r.translate(t.Key("owner")), t.Key("site")
+	requests, writes, bytes := t.Column("requests"), t.Column("writes"), t.Column("bytes")
+	written := t.Column("bytes_written")
+	for i, c := range t.Key("owner").Codes {
+		if c < 0 || requests[i] < 0 || bytes[i] < 0 || written[i] < 0 {
+			r.bad++
+			continue
+		}
+		id := ids[c]
+		row, ok := rows[id]
+		if !ok {
+			row = int32(len(f.owners))
+			rows[id] = row
+			f.owners = append(f.owners, owner{id: id})
+		}
+		o := &f.owners[row]
+		o.requests += requests[i]
+		o.writes += writes[i]
+		o.bytes += bytes[i]
+		o.written += written[i]
+		r.serve(f, o, sites, i, requests[i], bytes[i])
+	}
+	for i := range f.owners {
+		o := &f.owners[i]
+		f.base.Append(f.Start, []string{r.names.Values[o.id], ""}, []int64{o.requests, o.requests - o.writes, o.writes, o.bytes, o.written})
+	}
+	return rows
+}
+
+// serve notes by which site a row was served, where it says so.
+func (r *Recording) serve(f *Frame, o *owner, sites *event.Dict, i int, requests, bytes int64) {
+	if sites.Codes[i] < 0 {
+		return
+	}
+	site, ok := r.sites[sites.Values[sites.Codes[i]]]
+	if !ok {
+		f.other0 += bytes
+		return
+	}
+	if o.served == nil {
+		o.served, o.servedRequests = make([]int64, len(r.opts.Sites)), make([]int64, len(r.opts.Sites))
+	}
+	o.served[site] += bytes
+	o.servedRequests[site] += requests
+}
+
+// interactions fills the pairs: an owner's bytes are shared among them by
+// requests, so that the shares add up to what its located users asked for.
+func (r *Recording) interactions(f *Frame, rows map[int32]int32, t *window.Table) {
+	if t == nil {
+		return
+	}
+	from, to := r.translate(t.Key("user")), r.translate(t.Key("owner"))
+	users, owners, requests := t.Key("user").Codes, t.Key("owner").Codes, t.Column("requests")
+	for i, n := range requests {
+		if users[i] < 0 || owners[i] < 0 || n < 0 {
+			r.bad++
+			continue
+		}
+		user, id := from[users[i]], to[owners[i]]
+		if user != id && n > 0 {
+			r.meet(id, user, n)
+		}
+		if row, ok := rows[id]; ok && r.place[user] != nowhere {
+			f.pairs = append(f.pairs, pair{row: row, place: r.place[user], user: user, requests: n})
+		}
+	}
+	slices.SortStableFunc(f.pairs, func(a, b pair) int { return int(a.row) - int(b.row) })
+	for lo := 0; lo < len(f.pairs); {
+		o := &f.owners[f.pairs[lo].row]
+		hi := lo
+		for ; hi < len(f.pairs) && f.pairs[hi].row == f.pairs[lo].row; hi++ {
+			p := &f.pairs[hi]
+			before := o.locatedBytes
+			o.located = min(o.located+p.requests, o.requests)
+			o.locatedBytes = proportion(o.bytes, o.located, o.requests)
+			p.bytes = o.locatedBytes - before
+		}
+		lo = hi
+	}
+}
+
+// meet adds to the social level of an owner and a user.
+func (r *Recording) meet(id, user int32, n int64) {
+	l := &r.soc[id]
+	// Ids are no order of names, but any fixed order gives the same sums here up
+	// to rounding, and ids follow from the windows alone.
+	i, ok := slices.BinarySearch(l.users, user)
+	if !ok {
+		l.users, l.level = slices.Insert(l.users, i, user), slices.Insert(l.level, i, 0)
+	}
+	l.level[i] += n
+}
+
+// settle finds where the data of new owners is.
+func (r *Recording) settle(f *Frame) {
+	most := map[int32]pair{} // by row: the user who asked most often
+	for _, p := range f.pairs {
+		if best, ok := most[p.row]; !ok || p.requests > best.requests ||
+			p.requests == best.requests && r.names.Values[p.user] < r.names.Values[best.user] {
+			most[p.row] = p
+		}
+	}
+	for row := range f.owners {
+		o := &f.owners[row]
+		if r.owns[o.id] {
+			continue
+		}
+		site := NoSite
+		if r.opts.Served {
+			site = busiest(o.servedRequests)
+		} else {
+			place := r.first[o.id]
+			if p, ok := most[int32(row)]; ok && place == nowhere {
+				place = p.place
+			}
+			var allowed []bool
+			if r.opts.Allowed != nil {
+				allowed = r.opts.Allowed(r.names.Values[o.id])
+			}
+			site = r.geo.nearest(place, allowed)
+		}
+		if site == NoSite {
+			continue // It isn't an owner until its site is known.
+		}
+		r.owns[o.id], r.home[o.id] = true, site
+		f.fresh = append(f.fresh, start{o.id, site})
+	}
+}
+
+// busiest is the site with most, the first of equals; NoSite if there is none.
+func busiest(by []int64) int16 {
+	best := NoSite
+	for s, n := range by {
+		if n > 0 && (best == NoSite || n > by[best]) {
+			best = int16(s)
+		}
+	}
+	return best
+}
+
+// proportion is v·n/of, rounded down; n is at most of.
+func proportion(v, n, of int64) int64 {
+	if of == 0 {
+		return 0
+	}
+	if n == of {
+		return v
+	}
+	return int64(float64(v) / float64(of) * float64(n))
+}
