@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -25,18 +26,7 @@ const defaultState = "penstock-out/state"
 
 // open opens the bus and a client. Close the bus when done.
 func (f *busFlags) open(con *console, role string) (*bus.Bus, *bus.Client, error) {
-	o := bus.Options{URL: f.NATS, Prefix: f.Prefix, Name: "penstock-cli", Logger: con.logger()}
-	if f.NATS == "" {
-		o.Dir = filepath.Join(f.State, "bus")
-		o.Purpose = bus.Replay
-		if _, err := os.Stat(o.Dir); err != nil {
-			return nil, nil, fmt.Errorf("no bus under %s (name a server with --nats or another folder with --state): %w", f.State, err)
-		}
-	}
-	b, err := bus.Open(con.ctx, o)
-	if errors.Is(err, bus.ErrInUse) {
-		return nil, nil, fmt.Errorf("%w; start that process with --listen and name its address with --nats", err)
-	}
+	b, err := f.connect(con.ctx, con)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,6 +35,23 @@ func (f *busFlags) open(con *console, role string) (*bus.Bus, *bus.Client, error
 		return nil, nil, errors.Join(err, b.Close())
 	}
 	return b, c, nil
+}
+
+// connect opens the bus.
+func (f *busFlags) connect(ctx context.Context, con *console) (*bus.Bus, error) {
+	o := bus.Options{URL: f.NATS, Prefix: f.Prefix, Name: "penstock-cli", Logger: con.logger()}
+	if f.NATS == "" {
+		o.Dir = filepath.Join(f.State, "bus")
+		o.Purpose = bus.Replay
+		if _, err := os.Stat(o.Dir); err != nil {
+			return nil, fmt.Errorf("no bus under %s (name a server with --nats or another folder with --state): %w", f.State, err)
+		}
+	}
+	b, err := bus.Open(ctx, o)
+	if errors.Is(err, bus.ErrInUse) {
+		return nil, fmt.Errorf("%w; start that process with --listen and name its address with --nats", err)
+	}
+	return b, err
 }
 
 // logger writes to standard error: for people on a terminal, else JSON.

@@ -34,6 +34,7 @@ type cli struct {
 	Status   statusCmd   `cmd:"" help:"What is in force, and how far each part has come."`
 	Explain  explainCmd  `cmd:"" help:"Why an owner's data is where it is."`
 	Audit    auditCmd    `cmd:"" help:"Is every event accounted for?"`
+	Doctor   doctorCmd   `cmd:"" help:"What would break: bus, permissions, clocks, disks, stores, capacities."`
 	Mode     modeCmd     `cmd:"" help:"Switch a kind to observe, advise or act."`
 	Freeze   freezeCmd   `cmd:"" help:"Stop decisions of a kind, or of all."`
 	Thaw     thawCmd     `cmd:"" help:"Let decisions go on."`
