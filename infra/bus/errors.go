@@ -33,6 +33,11 @@ var (
 	// or a message over the server's limit. Nothing was sent.
 	ErrTooLarge = errors.New("batch too large")
 
+	// ErrOneByOne is returned by PublishTogether when the stream takes no batches
+	// (one that was made before they were asked for), or knows one of the message
+	// ids already. Nothing was stored: send the messages one by one.
+	ErrOneByOne = errors.New("the batch can only be sent as single messages")
+
 	// ErrLost is returned by Publish and PublishFenced when the connection was
 	// lost before the acknowledgement came. Whether it was written is unknown.
 	ErrLost = errors.New("the connection was lost under way")

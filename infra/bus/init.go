@@ -21,7 +21,11 @@ func (b *Bus) Init(ctx context.Context) error {
 		}
 	}
 	for _, c := range b.keyValues() {
-		if _, err := b.js.CreateKeyValue(ctx, c); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
+		_, err := b.js.CreateKeyValue(ctx, c)
+		if err == nil && c.Bucket == b.name(subject.LocationsKV) {
+			err = b.allowBatches(ctx, "KV_"+c.Bucket)
+		}
+		if err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
 			return fmt.Errorf("make bucket %s: %w", c.Bucket, err)
 		}
 	}
@@ -30,6 +34,19 @@ func (b *Bus) Init(ctx context.Context) error {
 		return fmt.Errorf("make object bucket %s: %w", c.Bucket, err)
 	}
 	return b.Check(ctx)
+}
+
+// allowBatches lets a bucket that was just made take many entries with one sync,
+// which the client library has no word for. A bucket without is slower to import
+// to, no more.
+func (b *Bus) allowBatches(ctx context.Context, stream string) error {
+	c, err := b.config(ctx, stream)
+	if err != nil || c == nil || c.AllowAtomicPublish {
+		return err
+	}
+	c.AllowAtomicPublish = true
+	_, err = b.js.UpdateStream(ctx, *c)
+	return err
 }
 
 // Check compares the streams and buckets with what Init would make and returns
