@@ -23,6 +23,11 @@ var (
 	// ErrNoBarrier is returned by Hold of a backend that has none (see
 	// Capabilities). Writers can't be kept out.
 	ErrNoBarrier = errors.New("the backend has no write barrier")
+	// ErrHoldLost is returned by the methods of a Held whose barrier was lost
+	// before they were called: a lease that its holder could not renew in time, a
+	// connection that broke. Writers may have written since. Nothing was done;
+	// what an earlier call did stays done. Hold again.
+	ErrHoldLost = errors.New("the barrier was lost")
 	// ErrCorrupt is returned when bytes in the middle of a record file are not
 	// what was written. The file is left as it is; nothing was appended.
 	ErrCorrupt = errors.New("damaged record")

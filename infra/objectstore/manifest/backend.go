@@ -18,15 +18,18 @@ import (
 // When ctx ends a method returns soon, with an error that wraps ctx.Err().
 type Backend interface {
 	// Get returns an owner's document and its revision, which is never empty.
-	// objectstore.ErrNoOwner if there is none. It may answer with what was there
-	// a moment ago (a replica that lags): a Set that relies on it is refused
-	// then.
+	// objectstore.ErrNoOwner if there is none. It should answer with no less than
+	// was there when it was called. One that lags behind costs no write, since the
+	// Set that relies on it is refused, but it may refuse what would be possible
+	// by now.
 	Get(ctx context.Context, owner string) (body []byte, revision string, err error)
 	// Set writes an owner's document if its revision is the given one, or, when
 	// that is empty, if there is none, and returns the next revision. Revisions
-	// of an owner never repeat while it has a document. ErrConflict: the revision is another, this call
-	// wrote nothing. Any other error: nobody knows; the document may be written,
-	// or may be written later if nobody else does first. The Store finds out.
+	// of an owner never repeat. ErrConflict: the revision is another, and this
+	// call wrote nothing, unless it sends its request again by itself and an
+	// earlier one was heard. Any other error: nobody knows; the document may be
+	// written, or may be written later if nobody else does first. The Store finds
+	// out.
 	Set(ctx context.Context, owner string, body []byte, revision string) (next string, err error)
 	// Owners calls fn for every owner with a document or with plain objects, each
 	// once, in no particular order. It stops at fn's first error and returns it.

@@ -16,6 +16,10 @@ var (
 	// the write took longer than Options.Orphan. The object is as it was; write
 	// it again.
 	ErrCollected = errors.New("the write was overtaken by a deletion")
+	// ErrMissing is returned by Open and Digest when the document names a blob
+	// that isn't there: somebody deleted it past the Store. The object's content
+	// is lost; the document is left as it is.
+	ErrMissing = errors.New("the content of the object is missing")
 	// ErrUnknown is returned when the backend failed and so many changes followed
 	// that it can't be told any more whether this one was made.
 	ErrUnknown = errors.New("the outcome of the write is unknown")
