@@ -117,7 +117,7 @@ func TestExportImport(t *testing.T) {
 			ok(t, err)
 		}
 		var out, again bytes.Buffer
-		n, err := Export(t.Context(), &out, table)
+		n, err := Export(t.Context(), &out, table, CSV)
 		if err != nil || n != 4 {
 			t.Fatal(n, err)
 		}
@@ -129,7 +129,7 @@ func TestExportImport(t *testing.T) {
 		if err != nil || rep.Rows != 4 || rep.Written != 4 {
 			t.Fatal(rep, err)
 		}
-		_, err = Export(t.Context(), &again, copied)
+		_, err = Export(t.Context(), &again, copied, CSV)
 		if err != nil || again.String() != out.String() {
 			t.Errorf("after a round trip %s (%v)", again.String(), err)
 		}

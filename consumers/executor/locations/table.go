@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"penstock/infra/bus"
@@ -29,8 +31,31 @@ type Table interface {
 	List(ctx context.Context, fn func(owner string, l control.Location) error) error
 }
 
+// Entry is an owner's entry with its revision, 0 for none.
+type Entry struct {
+	Owner string
+	control.Location
+	Revision uint64
+}
+
+// Bulk is a table that can take and give many entries at once. Both of this
+// package can.
+type Bulk interface {
+	Table
+	// Entries is List with revisions.
+	Entries(ctx context.Context, fn func(Entry) error) error
+	// SetAll writes entries, of different owners and at most bus.MaxBatch, all or
+	// none, each if its revision is still the one it bears, and puts the new
+	// revisions there. After ErrConflict or ErrSingly nothing was written; after
+	// any other error it is unknown which were.
+	SetAll(ctx context.Context, entries []Entry) error
+}
+
 // KV is the table on the bus.
-type KV struct{ kv jetstream.KeyValue }
+type KV struct {
+	client *bus.Client
+	kv     jetstream.KeyValue
+}
 
 // Open opens the bucket of the bus.
 func Open(ctx context.Context, c *bus.Client) (*KV, error) {
@@ -38,7 +63,7 @@ func Open(ctx context.Context, c *bus.Client) (*KV, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open locations: %w", err)
 	}
-	return &KV{kv: kv}, nil
+	return &KV{c, kv}, nil
 }
 
 // Get reads the entry.
@@ -80,8 +105,42 @@ func (t *KV) Set(ctx context.Context, owner string, l control.Location, revision
 	return next, nil
 }
 
+// SetAll writes the entries with one sync. ErrSingly comes from a bucket that was
+// made before batches were thought of, and for a single entry.
+func (t *KV) SetAll(ctx context.Context, entries []Entry) error {
+	msgs := make([]*nats.Msg, len(entries))
+	for i, e := range entries {
+		b, err := control.Encode(e.Location)
+		if err != nil {
+			return err
+		}
+		// The library's Put has the same subject and header, and no batches.
+		msgs[i] = nats.NewMsg("$KV." + t.kv.Bucket() + "." + subject.Encode(e.Owner))
+		msgs[i].Data = b
+		msgs[i].Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(e.Revision, 10))
+	}
+	last, err := t.client.PublishTogether(ctx, msgs)
+	switch {
+	case errors.Is(err, bus.ErrConflict):
+		return fmt.Errorf("%d locations: %w", len(entries), ErrConflict)
+	case errors.Is(err, bus.ErrOneByOne):
+		return fmt.Errorf("%d locations: %w", len(entries), ErrSingly)
+	case err != nil:
+		return fmt.Errorf("%d locations: %w", len(entries), err)
+	}
+	for i := range entries {
+		entries[i].Revision = last - uint64(len(entries)-1-i)
+	}
+	return nil
+}
+
 // List reads the bucket once.
-func (t *KV) List(ctx context.Context, fn func(string, control.Location) error) (err error) {
+func (t *KV) List(ctx context.Context, fn func(string, control.Location) error) error {
+	return t.Entries(ctx, func(e Entry) error { return fn(e.Owner, e.Location) })
+}
+
+// Entries reads the bucket once.
+func (t *KV) Entries(ctx context.Context, fn func(Entry) error) (err error) {
 	w, err := t.kv.WatchAll(ctx, jetstream.IgnoreDeletes())
 	if err != nil {
 		return fmt.Errorf("list locations: %w", err)
@@ -106,7 +165,7 @@ func (t *KV) List(ctx context.Context, fn func(string, control.Location) error) 
 			if err != nil {
 				return fmt.Errorf("location of %.80q: %w", owner, err)
 			}
-			if err := fn(owner, *l); err != nil {
+			if err := fn(Entry{owner, *l, e.Revision()}); err != nil {
 				return err
 			}
 		}
@@ -149,13 +208,35 @@ func (t *Memory) Set(_ context.Context, owner string, l control.Location, revisi
 	return t.revision, nil
 }
 
+// SetAll writes the entries under their revisions.
+func (t *Memory) SetAll(_ context.Context, entries []Entry) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range entries {
+		if t.entries[e.Owner].revision != e.Revision {
+			return fmt.Errorf("location of %.80q: %w", e.Owner, ErrConflict)
+		}
+	}
+	for i, e := range entries {
+		t.revision++
+		t.entries[e.Owner] = memoryEntry{e.Location, t.revision}
+		entries[i].Revision = t.revision
+	}
+	return nil
+}
+
 // List calls fn by ascending owner.
-func (t *Memory) List(_ context.Context, fn func(string, control.Location) error) error {
+func (t *Memory) List(ctx context.Context, fn func(string, control.Location) error) error {
+	return t.Entries(ctx, func(e Entry) error { return fn(e.Owner, e.Location) })
+}
+
+// Entries calls fn by ascending owner.
+func (t *Memory) Entries(_ context.Context, fn func(Entry) error) error {
 	t.mu.Lock()
 	entries := maps.Clone(t.entries)
 	t.mu.Unlock()
 	for _, owner := range slices.Sorted(maps.Keys(entries)) {
-		if err := fn(owner, entries[owner].l); err != nil {
+		if err := fn(Entry{owner, entries[owner].l, entries[owner].revision}); err != nil {
 			return err
 		}
 	}

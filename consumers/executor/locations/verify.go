@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/cespare/xxhash/v2"
+
 	"penstock/infra/objectstore"
 	"penstock/schemas/control"
 )
@@ -61,42 +63,89 @@ type found struct {
 	mark objectstore.Mark
 }
 
+// passOwners is how many owners a pass holds in memory; tests make it small.
+var passOwners = 1 << 20
+
 // Verify lists the stores and compares them with locations: every owner must have
 // exactly one live copy, the one that locations names, and all others must be
 // retired and, if retired isn't nil, known to a mover that will delete them. It
 // changes nothing. Moves under way may show as faults of the moment: stop the
-// movers, or look twice. It keeps some 100 bytes an owner and copy in memory.
+// movers, or look twice.
+//
+// Memory is bounded whatever the number of owners: beyond a million they are
+// looked at in passes, by a hash of their names, and each pass lists the stores
+// and locations again.
 func Verify(ctx context.Context, t Table, stores map[string]objectstore.Store, retired func(owner, site string) bool) (Report, error) {
-	copies := map[string][]found{}
-	for _, site := range slices.Sorted(maps.Keys(stores)) {
-		err := stores[site].Owners(ctx, func(owner string, m objectstore.Mark) error {
-			copies[owner] = append(copies[owner], found{site, m})
-			return nil
-		})
-		if err != nil {
-			return Report{}, fmt.Errorf("list the store at %s: %w", site, err)
-		}
-	}
-	entries := map[string]control.Location{}
-	err := t.List(ctx, func(owner string, l control.Location) error {
-		entries[owner] = l
-		if _, there := copies[owner]; !there {
-			copies[owner] = nil
-		}
-		return nil
-	})
-	if err != nil {
-		return Report{}, err
-	}
 	v := verifier{stores: stores, retired: retired}
-	for owner, list := range copies {
-		v.owner(owner, list, entries)
+	p := pass{of: 1}
+	for ; p.nth < p.of; p.nth++ {
+		if err := p.gather(ctx, t, stores); err != nil {
+			return Report{}, err
+		}
+		for owner, list := range p.copies {
+			v.owner(owner, list, p.entries)
+		}
+		v.Owners += len(p.copies)
 	}
-	v.Owners = len(copies)
 	slices.SortFunc(v.Problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Site, b.Site), cmp.Compare(a.Fault, b.Fault))
 	})
 	return v.Report, nil
+}
+
+// pass is one look at a part of the owners: those whose hash is nth of so many.
+type pass struct {
+	nth, of uint64
+	copies  map[string][]found
+	entries map[string]control.Location
+}
+
+// mine reports whether an owner is of this pass.
+func (p *pass) mine(owner string) bool { return p.of == 1 || xxhash.Sum64String(owner)%p.of == p.nth }
+
+// gather lists what there is of the pass's owners. The first pass finds out how
+// many there must be: it lets go of half of its owners whenever it has too many.
+func (p *pass) gather(ctx context.Context, t Table, stores map[string]objectstore.Store) error {
+	p.copies, p.entries = map[string][]found{}, map[string]control.Location{}
+	for _, site := range slices.Sorted(maps.Keys(stores)) {
+		err := stores[site].Owners(ctx, func(owner string, m objectstore.Mark) error {
+			if p.mine(owner) {
+				p.copies[owner] = append(p.copies[owner], found{site, m})
+				p.shrink()
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("list the store at %s: %w", site, err)
+		}
+	}
+	return t.List(ctx, func(owner string, l control.Location) error {
+		if p.mine(owner) {
+			p.entries[owner] = l
+			if _, there := p.copies[owner]; !there {
+				p.copies[owner] = nil
+			}
+			p.shrink()
+		}
+		return nil
+	})
+}
+
+func (p *pass) shrink() {
+	for p.nth == 0 && len(p.copies) > passOwners {
+		p.of *= 2
+		// Maps keep the room that they once had.
+		copies, entries := make(map[string][]found, len(p.copies)/2), make(map[string]control.Location, len(p.entries)/2)
+		for owner, list := range p.copies {
+			if p.mine(owner) {
+				copies[owner] = list
+				if l, ok := p.entries[owner]; ok {
+					entries[owner] = l
+				}
+			}
+		}
+		p.copies, p.entries = copies, entries
+	}
 }
 
 type verifier struct {
