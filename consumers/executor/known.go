@@ -59,8 +59,9 @@ func (x *Executor) outcomesSince(ctx context.Context, c *command) (map[string]bo
 			n := uint64(0)
 			for m := range batch.Messages() {
 				n++
-				// What can't be read is nobody's answer to a move.
-				if o, err := control.DecodeOutcome(m.Data()); err == nil && o.Status != control.Advised {
+				// What can't be read is nobody's answer to a move, and neither is the
+				// operator's word.
+				if o, err := control.DecodeOutcome(m.Data()); err == nil && o.Status != control.Advised && o.Status != control.Imported {
 					known[moveID(o.Kind, o.Owner, o.Move)] = true
 				}
 			}

@@ -113,7 +113,7 @@ func (e *Explained) history(ctx context.Context, client *bus.Client, log zerolog
 			skip(m, err)
 			return nil
 		}
-		if o.Owner == e.Owner {
+		if o.Owner == e.Owner && o.Status != control.Imported {
 			for _, i := range index[o.Move] {
 				e.History[i].Outcome, e.History[i].Why = o.Status, o.Reason
 			}

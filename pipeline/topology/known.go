@@ -5,14 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"penstock/consumers/executor/locations"
+	"penstock/infra/bus"
 	"penstock/schemas/control"
 )
 
-// readLocations reads where owners' data is before the first row, from CSV as
-// penstock locations export writes it. Rows that cannot be used are told; with
+// readLocations reads where owners' data is before the first row, from CSV or
+// Parquet as penstock locations export writes it. Rows that cannot be used are told; with
 // strict they fail.
 func (r *running) readLocations(ctx context.Context) error {
 	if r.Locations == "" {
@@ -63,8 +65,26 @@ func (r *running) knowLocations(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	all := make([]locations.Entry, 0, len(r.known))
 	for owner, l := range r.known {
-		if _, err := table.Set(ctx, owner, l, 0); err != nil && !errors.Is(err, locations.ErrConflict) {
+		all = append(all, locations.Entry{Owner: owner, Location: l})
+	}
+	for some := range slices.Chunk(all, bus.MaxBatch) {
+		err := table.SetAll(ctx, some)
+		if errors.Is(err, locations.ErrConflict) || errors.Is(err, locations.ErrSingly) {
+			err = setEach(ctx, table, some)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setEach writes the entries that are not there yet.
+func setEach(ctx context.Context, table *locations.KV, entries []locations.Entry) error {
+	for _, e := range entries {
+		if _, err := table.Set(ctx, e.Owner, e.Location, 0); err != nil && !errors.Is(err, locations.ErrConflict) {
 			return err
 		}
 	}

@@ -252,8 +252,8 @@ func (a *answers) outcome(m *bus.Msg) error {
 	if err != nil {
 		return fmt.Errorf("%s at sequence %d: %w", m.Subject, m.Seq, err)
 	}
-	if o.Owner == "" || o.Status == control.AlreadyApplied {
-		return nil
+	if o.Owner == "" || o.Status == control.AlreadyApplied || o.Status == control.Imported {
+		return nil // No answer to a move.
 	}
 	if a.done != nil && o.Status == control.Done {
 		a.done(o.Owner, o.Scope, o.Move)
