@@ -31,9 +31,10 @@ type Backend interface {
 	// written, or may be written later if nobody else does first. The Store finds
 	// out.
 	Set(ctx context.Context, owner string, body []byte, revision string) (next string, err error)
-	// Owners calls fn for every owner with a document or with plain objects, each
-	// once, in no particular order. It stops at fn's first error and returns it.
-	// fn may call other methods.
+	// Owners calls fn for every owner with a document or with plain objects, in
+	// no particular order, each once; one that is written to meanwhile may come
+	// twice. It stops at fn's first error and returns it. fn may call other
+	// methods.
 	Owners(ctx context.Context, fn func(owner string) error) error
 	// PutBlob stores all that r yields under a fresh id, without holding it all
 	// in memory, and returns the number of bytes. When it has returned nil the

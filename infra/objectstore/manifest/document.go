@@ -3,10 +3,12 @@ package manifest
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -237,4 +239,26 @@ func newID() string {
 	var b [12]byte
 	_, _ = rand.Read(b[:]) // it never fails
 	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// blobIDBytes are six of milliseconds since 1970 and nine random ones.
+const blobIDBytes = 15
+
+// newBlob returns a fresh id that says when it was made.
+func newBlob(now time.Time) string {
+	var b [blobIDBytes]byte
+	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli())<<16)
+	_, _ = rand.Read(b[6:])
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// Made returns when the id of a blob was made, by the clock of whoever made it;
+// false if it is no id of a Store. It is there for backends that can't tell when
+// a blob was last changed.
+func Made(id string) (time.Time, bool) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(id)
+	if err != nil || len(b) != blobIDBytes {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(b[:8]) >> 16)), true
 }

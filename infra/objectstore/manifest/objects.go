@@ -89,7 +89,7 @@ func (s *Store) put(ctx context.Context, owner, name string, r io.Reader, as obj
 // upload stores a blob under a fresh id. What broke off is deleted.
 func (s *Store) upload(ctx context.Context, owner, name string, r io.Reader) (entry, error) {
 	in := &incoming{ctx: ctx, r: r, sum: sha256.New()}
-	e := entry{name: name, blob: newID()}
+	e := entry{name: name, blob: newBlob(s.o.Clock.Now())}
 	n, err := s.b.PutBlob(ctx, owner, e.blob, in)
 	switch {
 	case in.err != nil:
