@@ -1,0 +1,264 @@
+package assign
+
+import "math"
+
+const (
+	// slots is how many sites a candidate of the repair may choose from.
+	slots = 6
+	// candidates is how many items a repair looks at again.
+	candidates = 1 << 18
+)
+
+// large solves a problem whose rows are not held: prices from a sample, one pass
+// over all rows at these, which bounds as well, and repair by the items that lose
+// least.
+func (p *Problem) large(o Options, total int64) *Solution {
+	prices, jitter := p.sample(o, total)
+	var best *Solution
+	var cost wide
+	bound := wide{math.MinInt64, 0}
+	for round := 1; round <= o.Rounds; round++ {
+		r := p.pass(prices, jitter, total)
+		if bound.less(r.bound) {
+			bound = r.bound
+		}
+		s := &Solution{Site: r.site, Prices: prices, Method: MethodPrices}
+		value, next := p.repair(r, prices, s)
+		s.Cost = value.int64()
+		if best == nil || value.less(cost) {
+			best, cost = s, value
+		}
+		best.Rounds = round
+		if best.close(cost, bound).Gap() <= o.Goal {
+			break
+		}
+		prices = next
+	}
+	return best
+}
+
+// pass is what one reading of all rows at some prices tells.
+type pass struct {
+	site   []uint16  // by item: where it costs least
+	second []uint16  // and next to that
+	regret []float32 // and what a byte loses there
+	used   []int64   // by site
+	weight wide
+	bound  wide
+}
+
+// tally is what a worker adds up. All of it is whole numbers, so that it doesn't
+// matter who adds what.
+type tally struct {
+	out    []int64
+	used   []int64
+	weight wide
+	dual   wide
+	_      [64]byte // Workers don't share a cache line.
+}
+
+// pass gives each item its best site at the prices. Sites that are as good as the
+// best but for jitter a byte are drawn by lot: many items without a preference
+// would otherwise all go one way, and no price could part them.
+func (p *Problem) pass(prices []float64, jitter float64, total int64) *pass {
+	n, m := len(p.Load), p.Sites
+	r := &pass{
+		site: make([]uint16, n), second: make([]uint16, n), regret: make([]float32, n), used: make([]int64, m),
+	}
+	free := true
+	for _, v := range prices {
+		free = free && v == 0
+	}
+	if free {
+		jitter = 0 // Least costs are the optimum if they fit; only equal ones are drawn.
+	}
+	by := make([]tally, p.Workers)
+	inBlocks(p.Workers, n, func(worker, lo, hi int) {
+		t := &by[worker]
+		if t.out == nil {
+			t.out, t.used = make([]int64, min(block, n)*m), make([]int64, m)
+		}
+		p.Rows(worker, lo, hi, t.out[:(hi-lo)*m])
+		for i := lo; i < hi; i++ {
+			r.place(t, i, p.Load[i], t.out[(i-lo)*m:(i-lo+1)*m], prices, jitter)
+		}
+	})
+	for _, t := range by {
+		for j, v := range t.used {
+			r.used[j] += v
+		}
+		r.weight, r.bound = r.weight.plus(t.weight), r.bound.plus(t.dual)
+	}
+	for j, v := range prices {
+		r.bound = r.bound.minus(priceUp(v, min(p.Room[j], total)))
+	}
+	fits := free
+	for j, v := range r.used {
+		fits = fits && v <= p.Room[j]
+	}
+	if fits {
+		r.bound = r.weight
+	}
+	return r
+}
+
+// place finds the best two sites of an item and counts it.
+func (r *pass) place(t *tally, i int, load int64, row []int64, prices []float64, jitter float64) {
+	r.site[i], r.second[i], r.regret[i] = NoSite, NoSite, float32(math.Inf(1))
+	if load == 0 {
+		if j := least(row); j != NoSite {
+			r.site[i] = j
+			t.weight, t.dual = t.weight.plus(wideOf(row[j])), t.dual.plus(wideOf(row[j]))
+		}
+		return
+	}
+	w := float64(load)
+	best, next := math.Inf(1), math.Inf(1)
+	a, b := NoSite, NoSite
+	for j, c := range row {
+		if c == Forbidden {
+			continue
+		}
+		v := float64(c) + float64(prices[j]*w)
+		if v >= next {
+			continue
+		}
+		if v < best {
+			next, b = best, a
+			best, a = v, j
+		} else {
+			next, b = v, j
+		}
+	}
+	if a == NoSite {
+		return
+	}
+	// A cost and its price are rounded by a part in 2^52; the bound gives way.
+	t.dual = t.dual.plus(wideOfFloat(math.Floor(best - best*0x1p-50)))
+	if next-best <= jitter*w {
+		a, b, best, next = draw(i, w, row, prices, best, jitter*w)
+	}
+	r.site[i], r.second[i] = uint16(a), uint16(b)
+	r.regret[i] = float32((next - best) / w)
+	t.used[a] += load
+	t.weight = t.weight.plus(wideOf(row[a]))
+}
+
+// draw is the best two sites once a lot of up to lift is added to each cost.
+func draw(i int, w float64, row []int64, prices []float64, least, lift float64) (a, b int, best, next float64) {
+	a, b, best, next = NoSite, NoSite, math.Inf(1), math.Inf(1)
+	width := lift
+	if width == 0 {
+		width = 1e-3 // Only equal ones have a lot, and any width parts them.
+	}
+	for j, c := range row {
+		if c == Forbidden {
+			continue
+		}
+		v := float64(c) + float64(prices[j]*w)
+		if lift > 0 || v == least {
+			v += float64(width * chance(uint64(i)*uint64(len(row))+uint64(j)))
+		}
+		if v >= next {
+			continue
+		}
+		if v < best {
+			next, b = best, a
+			best, a = v, j
+		} else {
+			next, b = v, j
+		}
+	}
+	return a, b, best, next
+}
+
+// repair solves again for the items that are best moved to get all sites within
+// their rooms, all others staying. It returns what the solution costs then, and
+// better prices.
+func (p *Problem) repair(r *pass, prices []float64, s *Solution) (value wide, next []float64) {
+	picked := p.pick(r, prices)
+	left := make([]int64, p.Sites)
+	for j, v := range r.used {
+		left[j] = p.Room[j] - v
+	}
+	c := newCore(left, p.Overload)
+	c.settled = r.weight
+	p.again(c, r, picked, prices)
+	next = prices
+	if c.items() > 0 {
+		a := c.optimise(prices, 0)
+		next = a.price
+		for k, i := range c.item {
+			from, to := r.site[i], c.site[a.slot[k]]
+			r.site[i] = to
+			left[from] += p.Load[i]
+			left[to] -= p.Load[i]
+		}
+		value = a.value
+	} else {
+		value = c.value(nil)
+	}
+	s.Over = make([]int64, p.Sites)
+	var beyond int64
+	for j, v := range left {
+		s.Over[j] = max(0, -v)
+		beyond += s.Over[j]
+	}
+	s.Weight = value.minus(priceUp(p.Overload, beyond)).int64()
+	return value, next
+}
+
+// again reads the rows of picked items and makes them a core: each has its site
+// and the ones next best at the prices.
+func (p *Problem) again(c *core, r *pass, picked []int32, prices []float64) {
+	m := p.Sites
+	keep := min(slots, m)
+	site, cost := make([]uint16, len(picked)*keep), make([]int64, len(picked)*keep)
+	have := make([]uint8, len(picked))
+	rows := make([][]int64, p.Workers)
+	inBlocks(p.Workers, len(picked), func(worker, lo, hi int) {
+		if rows[worker] == nil {
+			rows[worker] = make([]int64, m)
+		}
+		for k := lo; k < hi; k++ {
+			i := int(picked[k])
+			p.Rows(worker, i, i+1, rows[worker])
+			have[k] = nearest(rows[worker], prices, float64(p.Load[i]), r.site[i], site[k*keep:(k+1)*keep], cost[k*keep:])
+		}
+	})
+	for k, i := range picked {
+		lo := len(c.site)
+		for t := range int(have[k]) {
+			c.site, c.cost = append(c.site, site[k*keep+t]), append(c.cost, cost[k*keep+t])
+		}
+		// What the pass has counted is taken back; with one slot, add counts it again.
+		c.room[r.site[i]] += p.Load[i]
+		c.settled = c.settled.minus(wideOf(c.cost[lo]))
+		c.add(i, p.Load[i])
+	}
+}
+
+// nearest writes the sites that cost least at the prices, the present one first,
+// and returns how many there are.
+func nearest(row []int64, prices []float64, w float64, present uint16, site []uint16, cost []int64) uint8 {
+	site[0], cost[0] = present, row[present]
+	n := 1
+	for j, c := range row {
+		if c == Forbidden || j == int(present) {
+			continue
+		}
+		v := float64(c) + float64(prices[j]*w)
+		k := n
+		for k > 1 && v < float64(cost[k-1])+float64(prices[site[k-1]]*w) {
+			k--
+		}
+		if k == len(site) {
+			continue
+		}
+		n = min(n+1, len(site))
+		copy(site[k+1:n], site[k:n-1])
+		copy(cost[k+1:n], cost[k:n-1])
+		site[k], cost[k] = uint16(j), c
+	}
+	return uint8(n)
+}
