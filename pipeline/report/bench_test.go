@@ -56,7 +56,7 @@ func BenchmarkCollector(b *testing.B) {
 	for range b.N {
 		c := NewCollector(clouds, time.Hour)
 		for i := range rows {
-			c.Row(&rows[i])
+			c.Row(&rows[i], "")
 		}
 		var r Report
 		c.Fill(&r)

@@ -3,6 +3,7 @@ package report
 import (
 	"time"
 
+	"penstock/consumers/decider/baselines"
 	"penstock/schemas/control"
 	"penstock/schemas/event"
 	"penstock/schemas/window"
@@ -18,226 +19,292 @@ type Site struct {
 }
 
 // unknownSite is the site of rows and owners that have none.
-const unknownSite int16 = -1
+const unknownSite int16 = baselines.None
+
+// The first strategies of a replay; the baselines come behind them.
+const (
+	asServed = iota // by this replay
+	asItWas         // by the site that the recording says
+	firstBaseline
+)
+
+// Names of these in a report.
+const (
+	Replay  = "replay"
+	AsItWas = "as-it-was"
+)
 
 // Collector watches a replay; it implements replay.Observer. It is not safe
 // for concurrent use: the replay calls it from one goroutine.
 type Collector struct {
 	sites []Site
 	width time.Duration
-	geo   *geography
-	index map[string]int16
+	index map[string]int16 // of sites
+	rtts  *RTTs
+	box   *baselines.Box
 
-	owners map[string]*ownerState
-	moved  []*ownerState // owners seen as users in the open window
+	ids       map[string]int32
+	lastUser  lastID
+	lastOwner lastID
 
-	reads, all   [3]Delays // by strategy
-	unlocated    int64     // rows without a place
-	unlocatedR   int64     // of these, reads
-	unserved     int64     // located rows without a known site
-	elsewhere    int64     // rows served by a site that the configuration lacks
-	written      int64     // bytes written, for the baseline's copies
-	writtenAt    []int64   // by nearest site
-	open         *Hour
-	hours        []Hour
-	lastUser     string
-	lastUserS    *ownerState
-	lastOwner    string
-	lastOwnerS   *ownerState
-	total, lates int64
+	access   baselines.Access // of the row
+	at       []int16          // of the row, by strategy
+	tally    *tally
+	all      []Delays // by strategy
+	reads    []Delays
+	open     *hour
+	hours    []*hour
+	requests int64 // by formula, of the replay
+
+	unlocated, unlocatedR int64 // rows without a place, and the reads among them
+	unserved              int64 // located rows without a known owner or site
+	elsewhere             int64 // rows served by a site that the configuration lacks
+	recorded, foreign     int64 // rows whose recording names a site, and of these, none of ours
 }
 
-// ownerState is where an id's data would be under distance-only, and where the
-// id was last seen.
-type ownerState struct {
-	site int16 // of its data under distance-only
-	near int16 // nearest to its latest own place
-	seen bool  // queued in moved
+// lastID is the number of the id that was asked for last: rows of one come
+// together.
+type lastID struct {
+	id     string
+	number int32
 }
 
-// The strategies that are compared over the same rows.
-const (
-	asServed = iota
-	nearest
-	distanceOnly
-	strategies
-)
+// hour is one placement window of a replay.
+type hour struct {
+	Span
+	Case        string
+	Mode        control.Mode
+	moves, done int
+	reasons     map[string]int64
+	decided     bool // has a row of which the decider hears
+	closed      bool // its baselines have moved what they move
+	strategies  []StrategyWindow
+}
 
-// Hour is one placement window of the report.
-type Hour struct {
-	Start, End time.Time
-	Case       string
-	Mode       control.Mode
-	// Traffic in bytes by site, by strategy (as served, nearest,
-	// distance-only).
-	Traffic [strategies][]int64
-	// Moves that were commanded, and their bytes; Done of them were applied.
-	Moves, Done int
-	Bytes       int64
-	Egress      float64 // US dollars
-	Reasons     map[string]int64
+// Option of a collector.
+type Option func(*Collector)
 
-	decided bool // has a row of which the decider hears
-	located int64
-	delay   [strategies]int64 // µs, summed over located rows
+// WithRTTs takes latency delays from a measured table instead of the formula; it
+// is bound to the same sites.
+func WithRTTs(r *RTTs) Option { return func(c *Collector) { c.rtts = r } }
+
+// WithBaselines sets the constants of the baselines.
+func WithBaselines(o baselines.Options) Option {
+	return func(c *Collector) { c.box = newBox(c.sites, o) }
+}
+
+// newBox returns the baselines for a report's sites.
+func newBox(sites []Site, o baselines.Options) *baselines.Box {
+	places := make([]baselines.Site, len(sites))
+	for i, s := range sites {
+		places[i] = baselines.Site{Lat: s.Lat, Lon: s.Lon, Capacity: s.Capacity}
+	}
+	return baselines.New(places, o)
 }
 
 // NewCollector returns a collector for sites in config order and windows of
 // that width.
-func NewCollector(sites []Site, width time.Duration) *Collector {
-	c := &Collector{
-		sites: sites, width: width, geo: newGeography(sites), index: map[string]int16{},
-		owners: map[string]*ownerState{}, writtenAt: make([]int64, len(sites)),
-	}
+func NewCollector(sites []Site, width time.Duration, options ...Option) *Collector {
+	c := &Collector{sites: sites, width: width, index: map[string]int16{}, ids: map[string]int32{}}
 	for i, s := range sites {
 		c.index[s.Name] = int16(i)
 	}
+	for _, o := range options {
+		o(c)
+	}
+	if c.box == nil {
+		c.box = newBox(sites, baselines.Options{})
+	}
+	if c.rtts == nil {
+		c.rtts = ByFormula(sites)
+	}
+	n := firstBaseline + len(c.box.Strategies())
+	c.at, c.all, c.reads = make([]int16, n), make([]Delays, n), make([]Delays, n)
+	c.tally = newTally(len(sites), n)
 	return c
 }
 
-// Row takes a row as it was sent. Rows that came late or lie in the future
-// enter no figure: no policy reads them either.
-func (c *Collector) Row(r *event.Request) {
-	c.total++
+// Stand says where an owner's data was before the first row, and how much it
+// was (bytes): single copies of the baselines begin there.
+func (c *Collector) Stand(owner, site string, bytes int64) {
+	if i, ok := c.index[site]; ok && owner != "" {
+		c.box.Stand(c.number(owner, &c.lastOwner), i, bytes)
+	}
+}
+
+// Row takes a row as it was sent, and the site that served it by the recording,
+// empty if that doesn't say. Rows that came late or lie in the future enter no
+// figure: no policy reads them either.
+func (c *Collector) Row(r *event.Request, recorded string) {
 	if r.Mark != event.InTime {
-		c.lates++
 		return
 	}
 	h := c.hour(r.Time)
 	h.decided = h.decided || r.Owner != "" || r.User != "" && r.HasPlace()
-	served := unknownSite
-	if i, ok := c.index[r.ToSite]; ok {
-		served = i
-	} else if r.ToSite != "" {
-		c.elsewhere++
-	}
-	user, owner := c.id(r.User, &c.lastUser, &c.lastUserS), c.id(r.Owner, &c.lastOwner, &c.lastOwnerS)
-	place, near := int32(-1), unknownSite
-	if r.HasPlace() {
-		place = c.geo.place(r.Lat, r.Lon)
-		near = c.geo.near[place]
-		if user != nil {
-			c.sawUser(user, near)
-		}
-	}
-	alone := c.distanceOnly(owner, near)
-	for s, site := range [strategies]int16{served, near, alone} {
-		if site >= 0 && owner != nil {
-			h.Traffic[s][site] += r.Bytes
-		}
+	a := &c.access
+	*a = baselines.Access{
+		User: c.number(r.User, &c.lastUser), Owner: c.number(r.Owner, &c.lastOwner), Place: c.place(r),
+		Requests: 1, Bytes: r.Bytes,
 	}
 	if r.Op == event.Write {
-		c.written += r.Bytes
-		if near >= 0 {
-			c.writtenAt[near] += r.Bytes
+		a.Written = r.Bytes
+	}
+	c.at[asServed] = c.site(r.ToSite)
+	if c.at[asServed] < 0 && r.ToSite != "" {
+		c.elsewhere++
+	}
+	c.at[asItWas] = unknownSite
+	if recorded != "" {
+		c.recorded++
+		if c.at[asItWas] = c.site(recorded); c.at[asItWas] < 0 {
+			c.foreign++
 		}
 	}
-	c.delays(h, r.Op == event.Read, place, [strategies]int16{served, near, alone})
+	c.box.Access(a, c.at[firstBaseline:])
+	if a.Owner >= 0 {
+		h.serve(a, c.at)
+	}
+	c.delay(a, r.Op == event.Read)
 }
 
-// delays adds the row's latency delay under each strategy. A row counts only
-// where all three are known, so that the means are over the same rows.
-func (c *Collector) delays(h *Hour, read bool, place int32, at [strategies]int16) {
-	if place < 0 {
+// serve adds an access to the traffic of the sites that serve it.
+func (h *hour) serve(a *baselines.Access, at []int16) {
+	for s, site := range at {
+		if site < 0 {
+			continue
+		}
+		w := &h.strategies[s]
+		w.Requests += a.Requests
+		w.Traffic[site] += a.Bytes
+		if a.Written > 0 {
+			w.Written[site] += a.Written
+		}
+	}
+}
+
+// delay counts the row's latency delay under each strategy. A row counts only
+// where this replay's site and the owner are known, and so that of every
+// baseline: the means then are over the same rows.
+func (c *Collector) delay(a *baselines.Access, read bool) {
+	switch {
+	case a.Place < 0:
 		c.unlocated++
 		if read {
 			c.unlocatedR++
 		}
-		return
-	}
-	if at[asServed] < 0 || at[distanceOnly] < 0 {
+	case a.Owner < 0 || c.at[asServed] < 0:
 		c.unserved++
-		return
+	default:
+		c.tally.add(a.Place, read, c.at)
+		if c.tally.full() {
+			c.flush()
+		}
 	}
-	h.located++
-	for s, site := range at {
-		us := c.geo.delay(place, site)
-		h.delay[s] += us
-		c.all[s].Add(us, 1)
+}
+
+// flush turns what was tallied into delays.
+func (c *Collector) flush() {
+	c.tally.flush(c.rtts, c.box.Places(), func(s int, read bool, us, n int64, formula bool) {
+		w := &c.open.strategies[s]
+		w.Located += n
+		w.DelayUS += us * n
+		c.all[s].Add(us, n)
 		if read {
-			c.reads[s].Add(us, 1)
+			c.reads[s].Add(us, n)
 		}
-	}
+		if formula && s == asServed {
+			c.requests += n
+		}
+	})
 }
 
-func (c *Collector) id(id string, last *string, lastS **ownerState) *ownerState {
+// site returns a site's index, unknown for one that isn't configured.
+func (c *Collector) site(name string) int16 {
+	if i, ok := c.index[name]; ok {
+		return i
+	}
+	return unknownSite
+}
+
+// place returns the number of the row's place.
+func (c *Collector) place(r *event.Request) int32 {
+	if !r.HasPlace() {
+		return baselines.None
+	}
+	places := c.box.Places()
+	if places.Full() {
+		c.flush()
+		places.Reset()
+		c.rtts.Forget()
+	}
+	return places.Find(r.Lat, r.Lon)
+}
+
+// number returns an id's number, the same for a user and an owner.
+func (c *Collector) number(id string, last *lastID) int32 {
 	if id == "" {
-		return nil
+		return baselines.None
 	}
-	if *lastS != nil && *last == id {
-		return *lastS
+	if last.id == id {
+		return last.number
 	}
-	s := c.owners[id]
-	if s == nil {
-		s = &ownerState{site: unknownSite, near: unknownSite}
-		c.owners[id] = s
+	n, ok := c.ids[id]
+	if !ok {
+		n = int32(len(c.ids))
+		c.ids[id] = n
 	}
-	*last, *lastS = id, s
-	return s
+	*last = lastID{id, n}
+	return n
 }
 
-func (c *Collector) sawUser(u *ownerState, near int16) {
-	u.near = near
-	if !u.seen {
-		u.seen = true
-		c.moved = append(c.moved, u)
-	}
-}
-
-// distanceOnly returns where the owner's single copy is under distance-only: a
-// new owner's goes to the site nearest to the first place seen, its own before
-// the requester's; later it follows the owner from window to window.
-func (c *Collector) distanceOnly(owner *ownerState, near int16) int16 {
-	if owner == nil {
-		return unknownSite
-	}
-	if owner.site < 0 {
-		owner.site = near
-		if owner.near >= 0 {
-			owner.site = owner.near
-		}
-	}
-	return owner.site
-}
-
-// hour returns the window of a time, closing those before it for distance-only.
-func (c *Collector) hour(us int64) *Hour {
+// hour returns the window of a time, closing the one before it.
+func (c *Collector) hour(us int64) *hour {
 	if c.open != nil && us >= c.open.Start.UnixMicro() && us < c.open.End.UnixMicro() {
 		return c.open
 	}
-	for _, u := range c.moved {
-		u.site, u.seen = u.near, false
-	}
-	c.moved = c.moved[:0]
+	c.close()
 	start := window.Start(us, c.width)
-	c.hours = append(c.hours, c.newHour(start))
-	c.open = &c.hours[len(c.hours)-1]
+	c.open = &hour{
+		Span:    Span{Start: time.UnixMicro(start).UTC(), End: time.UnixMicro(start + c.width.Microseconds()).UTC()},
+		reasons: map[string]int64{}, strategies: make([]StrategyWindow, len(c.at)),
+	}
+	sums := make([]int64, 2*len(c.at)*len(c.sites))
+	for s := range c.open.strategies {
+		w := &c.open.strategies[s]
+		w.Traffic, sums = sums[:len(c.sites):len(c.sites)], sums[len(c.sites):]
+		w.Written, sums = sums[:len(c.sites):len(c.sites)], sums[len(c.sites):]
+	}
+	c.hours = append(c.hours, c.open)
 	return c.open
 }
 
-func (c *Collector) newHour(start int64) Hour {
-	h := Hour{
-		Start: time.UnixMicro(start).UTC(), End: time.UnixMicro(start + c.width.Microseconds()).UTC(),
-		Reasons: map[string]int64{},
+// close ends the open window: delays are added up, and baselines move.
+func (c *Collector) close() {
+	if c.open == nil || c.open.closed {
+		return
 	}
-	for s := range h.Traffic {
-		h.Traffic[s] = make([]int64, len(c.sites))
+	c.flush()
+	c.open.closed = true
+	for s, moved := range c.box.Close(c.open.End.UnixMicro()) {
+		w := &c.open.strategies[firstBaseline+s]
+		for _, m := range moved {
+			w.Moved(c.sites, m)
+		}
 	}
-	return h
 }
 
 // Window takes an answered window: its end (µs), its record (nil without one),
 // its moves and how they ended.
 func (c *Collector) Window(end int64, d *control.Decision, moves []control.Move, outcomes []control.Outcome) {
 	for i := len(c.hours) - 1; i >= 0; i-- {
-		h := &c.hours[i]
+		h := c.hours[i]
 		if h.End.UnixMicro() != end {
 			continue
 		}
 		if d != nil {
 			h.Case, h.Mode = d.Case, d.Mode
 			for _, r := range d.Reasons {
-				h.Reasons[r.Code] += max(r.Count, 1)
+				h.reasons[r.Code] += max(r.Count, 1)
 			}
 		}
 		c.moves(h, moves, outcomes)
@@ -245,8 +312,8 @@ func (c *Collector) Window(end int64, d *control.Decision, moves []control.Move,
 	}
 }
 
-func (c *Collector) moves(h *Hour, moves []control.Move, outcomes []control.Outcome) {
-	h.Moves += len(moves)
+func (c *Collector) moves(h *hour, moves []control.Move, outcomes []control.Outcome) {
+	h.moves += len(moves)
 	from := map[string]string{}
 	for _, m := range moves {
 		from[m.Owner] = m.From
@@ -255,10 +322,12 @@ func (c *Collector) moves(h *Hour, moves []control.Move, outcomes []control.Outc
 		if o.Status != control.Done {
 			continue
 		}
-		h.Done++
-		h.Bytes += o.Bytes
-		if i, ok := c.index[from[o.Owner]]; ok {
-			h.Egress += c.sites[i].Egress * float64(o.Bytes) / 1e9
+		h.done++
+		w := &h.strategies[asServed]
+		w.Moves++
+		w.Bytes += o.Bytes
+		if i := c.site(from[o.Owner]); i >= 0 {
+			w.EgressUSD += c.sites[i].EgressUSD(o.Bytes)
 		}
 	}
 }

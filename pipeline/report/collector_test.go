@@ -34,22 +34,22 @@ func row(at time.Duration, user, owner, site string, place int, bytes int64, op 
 func TestCollectorComparesTheSameRows(t *testing.T) {
 	c := NewCollector(clouds, time.Hour)
 	// Ann lives in the east and her data is there; Bob reads it from the west.
-	c.Row(row(0, "ann", "ann", "east", 0, 1000, event.Write))
-	c.Row(row(time.Minute, "bob", "ann", "east", 2, 4000, event.Read))
+	c.Row(row(0, "ann", "ann", "east", 0, 1000, event.Write), "")
+	c.Row(row(time.Minute, "bob", "ann", "east", 2, 4000, event.Read), "")
 	// A row without a place, one without a site, a late and a future one.
-	c.Row(row(2*time.Minute, "cat", "ann", "east", -1, 10, event.Read))
-	c.Row(row(3*time.Minute, "bob", "ann", "", 2, 20, event.Read))
+	c.Row(row(2*time.Minute, "cat", "ann", "east", -1, 10, event.Read), "")
+	c.Row(row(3*time.Minute, "bob", "ann", "", 2, 20, event.Read), "")
 	late := row(time.Minute, "bob", "ann", "east", 2, 1e9, event.Read)
 	late.Mark = event.Late
-	c.Row(late)
+	c.Row(late, "")
 	c.Window(time.Hour.Microseconds(), &control.Decision{
 		Case: "overhead-first", Mode: control.Act, Reasons: []control.Reason{{Code: "OverCapacity", Count: 2}, {Code: "NoRoom"}},
 	}, []control.Move{{Owner: "ann", From: "east", To: "west", Version: 1}},
 		[]control.Outcome{{Owner: "ann", Status: control.Done, Bytes: 2000}})
 	// In the next hour Ann is in the west: distance-only follows an hour late.
-	c.Row(row(time.Hour, "ann", "ann", "west", 2, 500, event.Write))
+	c.Row(row(time.Hour, "ann", "ann", "west", 2, 500, event.Write), "")
 	c.Window(2*time.Hour.Microseconds(), nil, nil, nil)
-	c.Row(row(2*time.Hour, "ann", "ann", "west", 2, 500, event.Write))
+	c.Row(row(2*time.Hour, "ann", "ann", "west", 2, 500, event.Write), "")
 
 	var r Report
 	c.Fill(&r)
@@ -63,7 +63,7 @@ func TestCollectorComparesTheSameRows(t *testing.T) {
 	}
 	near("mean as served", r.Latency.Mean, (5+ew+5+5)/4)
 	near("mean of reads", r.LatencyR.Mean, ew)
-	near("mean nearest", r.Baselines["nearest"].Latency.Mean, 5)
+	near("mean nearest", r.Baselines["nearest-replica"].Latency.Mean, 5)
 	near("mean distance-only", r.Baselines["distance-only"].Latency.Mean, (5+ew+ew+5)/4)
 	if r.Latency.Requests != 4 || r.Latency.Unlocated != 1 || c.unserved != 1 {
 		t.Errorf("requests %d, unlocated %d, unserved %d; expected 4, 1, 1", r.Latency.Requests, r.Latency.Unlocated, c.unserved)
@@ -81,7 +81,7 @@ func TestCollectorComparesTheSameRows(t *testing.T) {
 		t.Errorf("over capacity: %+v, %+v", r.Execution, r.Sites[0])
 	}
 	// Under nearest the east has 1,000 and the west 4,020 in the first hour.
-	near("execution delay nearest", r.Baselines["nearest"].Execution.Mean, (1020.0/4020)/4)
+	near("execution delay nearest", r.Baselines["nearest-replica"].Execution.Mean, (1020.0/4020)/4)
 	if r.Reasons["OverCapacity"] != 2 || r.Reasons["NoRoom"] != 1 {
 		t.Errorf("reasons: %v", r.Reasons)
 	}
@@ -89,7 +89,7 @@ func TestCollectorComparesTheSameRows(t *testing.T) {
 
 func TestPageAndSummarySayWhatCounts(t *testing.T) {
 	c := NewCollector(clouds, time.Hour)
-	c.Row(row(0, "ann", "<script>", "east", 0, 5000, event.Write))
+	c.Row(row(0, "ann", "<script>", "east", 0, 5000, event.Write), "")
 	c.Window(time.Hour.Microseconds(), &control.Decision{Case: "minimal", Reasons: []control.Reason{{Code: "WithinCapacity"}}},
 		[]control.Move{{Owner: "<script>", From: "east", To: "west"}}, nil)
 	r := Report{Run: "run-1", Account: window.Account{Received: 3, Counted: 1, Malformed: 1}, Stores: &Stores{Owners: 1, Faults: []string{"owner <b>x</b>"}}}
@@ -143,9 +143,9 @@ func TestDelaysQuantiles(t *testing.T) {
 func TestCollectorDoesNotAllocatePerRow(t *testing.T) {
 	c := NewCollector(clouds, time.Hour)
 	a, b := row(0, "ann", "bob", "east", 0, 10, event.Read), row(0, "bob", "ann", "west", 2, 10, event.Write)
-	c.Row(a)
-	c.Row(b)
-	if n := testing.AllocsPerRun(1000, func() { c.Row(a); c.Row(b) }); n > 0 {
+	c.Row(a, "")
+	c.Row(b, "")
+	if n := testing.AllocsPerRun(1000, func() { c.Row(a, ""); c.Row(b, "") }); n > 0 {
 		t.Errorf("%.1f allocations for two rows", n)
 	}
 }

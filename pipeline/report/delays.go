@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 
-	"penstock/schemas/sphere"
 	"penstock/schemas/window"
 )
 
@@ -73,11 +72,13 @@ type Delay struct {
 	Unlocated int64  `json:"unlocated"`
 }
 
+// summary of nil, of which nothing is known, is that of no samples.
 func (d *Delays) summary(unlocated int64) Delay {
-	out := Delay{Requests: d.count, Unlocated: unlocated, Mean: Unknown(), P50: Unknown(), P99: Unknown()}
-	if d.count == 0 {
+	out := Delay{Unlocated: unlocated, Mean: Unknown(), P50: Unknown(), P99: Unknown()}
+	if d == nil || d.count == 0 {
 		return out
 	}
+	out.Requests = d.count
 	out.Mean = Figure(ms(float64(d.sum) / float64(d.count)))
 	out.P50, out.P99 = d.quantile(0.5), d.quantile(0.99)
 	return out
@@ -96,54 +97,6 @@ func (d *Delays) quantile(q float64) Figure {
 
 // ms turns µs into ms with three digits after the point.
 func ms(us float64) float64 { return float64(int64(us+0.5)) / 1000 }
-
-// geography answers how far places are from the sites. Places repeat, so each
-// is worked out once; the memory is bounded by forgetting all when it is full.
-type geography struct {
-	sites []sphere.Vector
-	index map[[2]float32]int32
-	rtt   []int32 // µs, per place and site
-	near  []int16 // nearest site per place, first in config order
-}
-
-const maxPlaces = 1 << 18
-
-func newGeography(sites []Site) *geography {
-	g := &geography{index: map[[2]float32]int32{}}
-	for _, s := range sites {
-		g.sites = append(g.sites, sphere.FromDegrees(s.Lat, s.Lon))
-	}
-	return g
-}
-
-// place returns the index of a place; it is valid until the next call.
-func (g *geography) place(lat, lon float32) int32 {
-	key := [2]float32{lat, lon}
-	if i, ok := g.index[key]; ok {
-		return i
-	}
-	if len(g.near) >= maxPlaces {
-		clear(g.index)
-		g.rtt, g.near = g.rtt[:0], g.near[:0]
-	}
-	v := sphere.FromDegrees(float64(lat), float64(lon))
-	i, best := int32(len(g.near)), 0
-	least := 0.0
-	for s, at := range g.sites {
-		km := sphere.Distance(v, at)
-		if s == 0 || km < least {
-			best, least = s, km
-		}
-		g.rtt = append(g.rtt, int32(sphere.RTT(km)*1000+0.5))
-	}
-	g.near = append(g.near, int16(best))
-	g.index[key] = i
-	return i
-}
-
-func (g *geography) delay(place int32, site int16) int64 {
-	return int64(g.rtt[int(place)*len(g.sites)+int(site)])
-}
 
 // share returns a/b, 0 if b is 0.
 func share(a, b int64) float64 {

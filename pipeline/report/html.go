@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
-	"maps"
-	"slices"
+	"strings"
 
 	_ "embed"
 )
@@ -16,40 +15,128 @@ var pageText string
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"bytes":   Bytes,
 	"reasons": Reasons,
-	"ms":      func(f Figure) string { return f.Text(2) },
-	"share":   func(f Figure) string { return f.Text(4) },
+	"figure":  func(digits int, f Figure) string { return f.Text(digits) },
+	"count":   func(f Figure) string { return grouped(f.Text(0)) },
+	"size":    sizeText,
+	"usd":     usdText,
+	"change":  changeText,
 }).Parse(pageText))
 
-// pageRow is a strategy's line in the table of delays.
-type pageRow struct {
-	Name, Text string
-	All, Reads Delay
-	Execution  Execution
-	Copies     int
-	Egress     float64
-}
+// maxListed bounds the windows with moves that the page lists; report.json has
+// all.
+const maxListed = 200
 
 // HTML returns the report as one page that loads nothing from elsewhere.
 func (r *Report) HTML() ([]byte, error) {
-	rows := []pageRow{{"this replay", "as decided and moved", r.Latency, r.LatencyR, r.Execution, 1, r.Moves.EgressUSD}}
-	for _, name := range slices.Sorted(maps.Keys(r.Baselines)) {
-		b := r.Baselines[name]
-		rows = append(rows, pageRow{name, b.Text, b.Latency, b.LatencyR, b.Execution, b.Copies, b.EgressUSD})
-	}
 	plots, err := r.plots()
 	if err != nil {
 		return nil, fmt.Errorf("report: plots: %w", err)
 	}
 	var moved []WindowReport
+	more := 0
 	for _, w := range r.Windows {
-		if w.Moves > 0 {
+		switch {
+		case w.Moves == 0:
+		case len(moved) < maxListed:
 			moved = append(moved, w)
+		default:
+			more++
 		}
 	}
 	var b bytes.Buffer
-	err = page.Execute(&b, map[string]any{"R": r, "Rows": rows, "Plots": plots, "Moved": moved, "Holds": r.Account.Holds()})
+	err = page.Execute(&b, map[string]any{
+		"R": r, "Rows": r.compared(), "Plots": plots, "Moved": moved, "More": more, "Holds": r.Account.Holds(),
+		"Replay": r.Kind != KindShadow, "Notes": r.notes(),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("report: page: %w", err)
 	}
 	return b.Bytes(), nil
+}
+
+// notes say what figures rest on, and what is not in them.
+func (r *Report) notes() []string {
+	l := r.LatencySource
+	out := []string{"Latency delays follow from distance by the formula 0.02 ms a km + 5 ms, which is assumed, not measured."}
+	if l.File != "" {
+		out[0] = fmt.Sprintf("Latency delays are those of the table %s: %d pairs of a site and one of %d regions; a user belongs to the nearest region.", l.File, l.Pairs, l.Regions)
+		if len(l.Missing) > 0 {
+			out = append(out, fmt.Sprintf("%d pairs are missing in it (%s): there the formula of distance, which is assumed, stands in, for %s requests of %s.",
+				len(l.Missing), some(l.Missing, 5), grouped(fmt.Sprint(l.Requests)), r.compared()[0].Name))
+		}
+		if len(l.Foreign) > 0 {
+			out = append(out, fmt.Sprintf("It has rows of sites that the configuration lacks: %s.", some(l.Foreign, 5)))
+		}
+	}
+	if r.Latency.Unlocated > 0 {
+		out = append(out, fmt.Sprintf("%s requests have no place and are in no latency delay.", grouped(fmt.Sprint(r.Latency.Unlocated))))
+	}
+	if r.Unserved > 0 {
+		out = append(out, fmt.Sprintf("%s requests have a place, but no owner or no known site, and are in no latency delay.", grouped(fmt.Sprint(r.Unserved))))
+	}
+	if !r.ServingUSD.Known() {
+		out = append(out, "No site has a price for egress (prices.egress), so that money is unknown.")
+	}
+	for _, c := range r.compared() {
+		switch {
+		case c.Unknown != "":
+			out = append(out, fmt.Sprintf("%s is unknown: %s.", c.Name, c.Unknown))
+		case c.Latency.Requests != r.Latency.Requests:
+			out = append(out, fmt.Sprintf("The latency delay of %s is over %s of the %s requests of the others.", c.Name,
+				grouped(fmt.Sprint(c.Latency.Requests)), grouped(fmt.Sprint(r.Latency.Requests))))
+		}
+	}
+	return out
+}
+
+// some names the first few.
+func some(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + ", …"
+}
+
+// changeText prints a reduction in percent as the change that it is.
+func changeText(f Figure) string {
+	switch {
+	case !f.Known():
+		return f.Text(0)
+	case f > 0:
+		return "−" + f.Text(1)
+	case f < 0:
+		return "+" + (-f).Text(1)
+	}
+	return "0"
+}
+
+// sizeText prints bytes that may be unknown.
+func sizeText(f Figure) string {
+	if !f.Known() {
+		return f.Text(0)
+	}
+	return Bytes(int64(f))
+}
+
+// usdText prints money that may be unknown, with four digits below a dollar.
+func usdText(f Figure) string {
+	switch {
+	case !f.Known():
+		return f.Text(0)
+	case f != 0 && f < 1:
+		return "$" + f.Text(4)
+	}
+	return "$" + grouped(f.Text(2))
+}
+
+// grouped puts a thin space between thousands.
+func grouped(digits string) string {
+	whole, rest, dot := strings.Cut(digits, ".")
+	for i := len(whole) - 3; i > 0 && whole[i-1] != '-'; i -= 3 {
+		whole = whole[:i] + "\u202f" + whole[i:]
+	}
+	if dot {
+		whole += "." + rest
+	}
+	return whole
 }

@@ -1,6 +1,10 @@
 package report
 
-import "time"
+import (
+	"time"
+
+	"penstock/consumers/decider/baselines"
+)
 
 // Played is what several strategies showed over the same windows: what a
 // replay's collector saw, or what playing closed windows through policies gave.
@@ -59,3 +63,12 @@ type StrategyWindow struct {
 
 // EgressUSD returns what it costs in US dollars that bytes leave a site.
 func (s *Site) EgressUSD(bytes int64) float64 { return s.Egress * float64(bytes) / 1e9 }
+
+// Moved adds what a baseline moves to its window.
+func (w *StrategyWindow) Moved(sites []Site, m baselines.Moved) {
+	if m.Owner >= 0 {
+		w.Moves++
+	}
+	w.Bytes += m.Bytes
+	w.EgressUSD += sites[m.From].EgressUSD(m.Bytes)
+}

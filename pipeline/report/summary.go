@@ -15,11 +15,11 @@ func (r *Report) Summary(w io.Writer) error {
 	r.summaryWindows(&b)
 	fmt.Fprintf(&b, "\nmoves    %d commanded, %d done, %s in %d windows", r.Moves.Count, r.Moves.Done, Bytes(r.Moves.Bytes), r.Moves.Windows)
 	if r.Moves.EgressUSD > 0 {
-		fmt.Fprintf(&b, ", egress $%.4f", r.Moves.EgressUSD)
+		fmt.Fprintf(&b, ", egress %s", usdText(r.Moves.EgressUSD))
 	}
 	b.WriteString("\n")
 	fmt.Fprintf(&b, "reasons  %s\n", Reasons(r.Reasons))
-	r.summaryDelays(&b)
+	r.summaryCompared(&b)
 	if s := r.Stores; s != nil && s.Owners > 0 {
 		fmt.Fprintf(&b, "stores   %d owners, %d records, %s, each with one live copy whose digest is that of what was written",
 			s.Owners, s.Records, Bytes(s.Bytes))
@@ -31,15 +31,24 @@ func (r *Report) Summary(w io.Writer) error {
 	if s := r.Schedule; s != nil {
 		fmt.Fprintf(&b, "schedule speed %s, lag at most %.1f ms, p99 %.1f ms\n", s.Speed, s.MaxLagMS, s.P99LagMS)
 	}
+	r.summaryAccount(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// summaryAccount prints whether every event is accounted for. Closed windows
+// alone do not say.
+func (r *Report) summaryAccount(b *strings.Builder) {
+	if r.Kind == KindShadow {
+		return
+	}
 	a := r.Account
 	verdict := "holds"
 	if !a.Holds() {
 		verdict = "DOES NOT HOLD"
 	}
-	fmt.Fprintf(&b, "account  received %d = counted %d + late %d + duplicate %d + malformed %d + quarantined %d; lost batches %d; %s\n",
+	fmt.Fprintf(b, "account  received %d = counted %d + late %d + duplicate %d + malformed %d + quarantined %d; lost batches %d; %s\n",
 		a.Received, a.Counted, a.Late, a.Duplicate, a.Malformed, a.Quarantined, a.LostBatches, verdict)
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // maxPrinted bounds the windows of the summary; report.json has them all.
@@ -77,24 +86,22 @@ func (r *Report) summaryWindows(b *strings.Builder) {
 	b.WriteString("(traffic by site as served, of requests with an owner; ! is over capacity)\n")
 }
 
-func (r *Report) summaryDelays(b *strings.Builder) {
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "delays\tlatency mean\tp50\tp99\treads mean\tsite windows over capacity\texecution delay\n")
-	row := func(name string, all, reads Delay, e Execution) {
-		over := fmt.Sprint(e.OverWindows)
-		if !e.Mean.Known() {
-			over = "–"
+// summaryCompared prints what each strategy would have brought.
+func (r *Report) summaryCompared(b *strings.Builder) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "strategy\tlatency ms\tp50\tp99\treads\texecution\tsites over\twindows over\tmoves\tmoved\tegress\trequests\tserving\t\n")
+	for _, c := range r.compared() {
+		over := "–"
+		if c.SitesOver.Known() {
+			over = fmt.Sprint(c.Execution.OverWindows)
 		}
-		fmt.Fprintf(t, "  %s\t%s ms\t%s\t%s\t%s ms\t%s\t%s\n", name, all.Mean.Text(2), all.P50.Text(2), all.P99.Text(2), reads.Mean.Text(2), over, e.Mean.Text(4))
-	}
-	row("this replay", r.Latency, r.LatencyR, r.Execution)
-	for _, name := range slices.Sorted(maps.Keys(r.Baselines)) {
-		base := r.Baselines[name]
-		row(name, base.Latency, base.LatencyR, base.Execution)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", c.Name,
+			c.Latency.Mean.Text(2), c.Latency.P50.Text(2), c.Latency.P99.Text(2), c.LatencyR.Mean.Text(2), c.Execution.Mean.Text(4),
+			c.SitesOver.Text(0), over, c.Moved.Text(0), sizeText(c.BytesMoved), usdText(c.EgressUSD), c.Requests.Text(0), usdText(c.ServingUSD))
 	}
 	_ = t.Flush() // Into memory.
-	if r.Latency.Unlocated > 0 {
-		fmt.Fprintf(b, "  without a place, in no mean: %d requests\n", r.Latency.Unlocated)
+	for _, n := range r.notes() {
+		fmt.Fprintf(b, "  %s\n", n)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 type observer struct{ r *running }
 
 // Row passes a row on.
-func (o observer) Row(q *event.Request) { o.r.collector.Row(q) }
+func (o observer) Row(q *event.Request, recorded string) { o.r.collector.Row(q, recorded) }
 
 // Window passes an answered window on.
 func (o observer) Window(end int64, d *control.Decision, moves []control.Move, outcomes []control.Outcome) {

@@ -66,8 +66,9 @@ type Publisher interface {
 // Observer sees what happens, in an order that does not depend on time. One
 // goroutine calls it; it must be quick, and must not keep r.
 type Observer interface {
-	// Row is called for each row after it was routed and marked.
-	Row(r *event.Request)
+	// Row is called for each row after it was routed and marked; recorded is the
+	// site that served it by the recording, empty if that doesn't say.
+	Row(r *event.Request, recorded string)
 	// Window is called for each decided window in order: its record, the moves
 	// of its commands in their order and, where they were to be applied, the
 	// outcome of each in the same order.

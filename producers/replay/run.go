@@ -259,6 +259,7 @@ func (r *run) emit(ctx context.Context, row *event.Request) error {
 			return err
 		}
 	}
+	recorded := row.ToSite
 	owner := r.table.Route(row)
 	if owner != route.None {
 		r.expected = true
@@ -279,7 +280,7 @@ func (r *run) emit(ctx context.Context, row *event.Request) error {
 		}
 	}
 	r.publisher.Horizon(row.Time)
-	return r.send(ctx, row)
+	return r.send(ctx, row, recorded)
 }
 
 func (r *run) emitMarked(ctx context.Context, row *event.Request) error {
@@ -288,13 +289,14 @@ func (r *run) emitMarked(ctx context.Context, row *event.Request) error {
 	} else {
 		r.sum.Future++
 	}
+	recorded := row.ToSite
 	r.table.RouteMarked(row)
-	return r.send(ctx, row)
+	return r.send(ctx, row, recorded)
 }
 
-func (r *run) send(ctx context.Context, row *event.Request) error {
+func (r *run) send(ctx context.Context, row *event.Request, recorded string) error {
 	if r.o.Observer != nil {
-		r.o.Observer.Row(row)
+		r.o.Observer.Row(row, recorded)
 	}
 	if err := r.publisher.Send(ctx, row); err != nil {
 		return fmt.Errorf("send a row: %w", err)

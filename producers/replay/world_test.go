@@ -306,7 +306,7 @@ type watch struct {
 	windows    []string
 }
 
-func (o *watch) Row(r *event.Request) {
+func (o *watch) Row(r *event.Request, _ string) {
 	o.rows++
 	if r.Mark == event.Late {
 		o.late++
