@@ -146,7 +146,7 @@ func BenchmarkPlacement(b *testing.B) {
 	c := benchConfig(owners, r)
 	first := benchWindow(owners, 1, r)
 	input := heapMB()
-	run := func(b *testing.B, p *TMatch, in decider.Input) {
+	run := func(b *testing.B, p *Policy, in decider.Input) {
 		b.ReportAllocs()
 		cpu := cpuTime()
 		out := p.Decide(in)
@@ -159,7 +159,7 @@ func BenchmarkPlacement(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(owners), "ns/owner")
 		b.StartTimer()
 	}
-	var p *TMatch
+	var p *Policy
 	b.Run(fmt.Sprintf("first/owners=%d", owners), func(b *testing.B) {
 		for range b.N {
 			b.StopTimer()

@@ -21,7 +21,7 @@ func (p *plan) commands() []control.Command {
 	if len(p.picks) == 0 || !p.in.Publishes() {
 		return nil
 	}
-	p.reportLMatch()
+	p.reportMoves()
 	slices.SortFunc(p.picks, byDestination(s.names))
 	var out []control.Command
 	for lo := 0; lo < len(p.picks); {
@@ -35,11 +35,12 @@ func (p *plan) commands() []control.Command {
 	return out
 }
 
-func (p *plan) reportLMatch() {
+// reportMoves counts the moves that no reason of a site counts.
+func (p *plan) reportMoves() {
 	s := p.t.state
 	for _, m := range p.picks {
-		if m.why == LMatch {
-			p.reasons.tally.add(LMatch, s.names.rank[m.id])
+		if m.why == LMatch || m.why == Improved {
+			p.reasons.tally.add(m.why, s.names.rank[m.id])
 		}
 	}
 }
@@ -124,7 +125,7 @@ func textSize(v string) int {
 func commandReason(counts [codes]int64) control.Reason {
 	var r control.Reason
 	var parts []string
-	for _, c := range [...]Code{Rollback, Evacuating, OverCapacity, LMatch} {
+	for _, c := range [...]Code{Rollback, Evacuating, OverCapacity, LMatch, Improved} {
 		if counts[c] == 0 {
 			continue
 		}
@@ -140,5 +141,5 @@ func commandReason(counts [codes]int64) control.Reason {
 
 var commandTexts = [codes]string{
 	Rollback: "moved back", Evacuating: "out of a site being emptied", OverCapacity: "out of a site over capacity",
-	LMatch: "to their L-match",
+	LMatch: "to their L-match", Improved: "to where the plan costs less",
 }

@@ -9,8 +9,10 @@ import (
 	"penstock/schemas/control"
 )
 
-// Values of Config.Place and Config.Traffic.
+// Values of Config.Policy, Config.Place and Config.Traffic.
 const (
+	TMatch    = "tmatch"    // the paper's
+	Optimal   = "optimal"   // least total of the printed objective
 	Latest    = "latest"    // a user is where it was last seen
 	Mean      = "mean"      // a user is at the mean of where it was seen
 	Owner     = "owner"     // traffic of an owner: bytes requested of its data
@@ -49,6 +51,35 @@ type Friend struct {
 	Level int64  `json:"level,omitempty"` // 0: none given, counts as 1
 }
 
+// Objective is what policy optimal makes least, in units of weight: one is the
+// difference between an owner's best site and its worst, with alpha + beta = 1.
+// The zero Objective is the default one. In any other, an Overload of 0 is its
+// default and the other fields are what they are.
+type Objective struct {
+	// Overload is the weight of as much traffic over a capacity as a mean owner
+	// has (all traffic ÷ owners with traffic); defaults to 100. Greater than 0.
+	Overload float64 `json:"overload"`
+	// PerGB is the weight of moving 1 GB (1e9 B); defaults to 1.
+	PerGB float64 `json:"per_gb"`
+	// PerUSD is the weight of a US dollar of egress; defaults to 1.
+	PerUSD float64 `json:"per_usd"`
+	// Margin is the weight by which another site must be better than where an
+	// owner's data is; defaults to 0.02. New owners, and those whose site is being
+	// emptied, don't pay it.
+	Margin float64 `json:"margin"`
+}
+
+// withDefaults returns the objective with defaults in place of zeros.
+func (o Objective) withDefaults() Objective {
+	if o == (Objective{}) {
+		return Objective{Overload: 100, PerGB: 1, PerUSD: 1, Margin: 0.02}
+	}
+	if o.Overload == 0 {
+		o.Overload = 100
+	}
+	return o
+}
+
 // Config is what the policy is told. The zero value of a field is its default
 // unless the field says otherwise.
 type Config struct {
@@ -66,7 +97,7 @@ type Config struct {
 	// TieTolerance is how much greater than the least a weight may be and still
 	// tie with it, in units of a normalised weight; at least 0.
 	TieTolerance float64 `json:"tie_tolerance"`
-	// Place is latest (default) or mean.
+	// Place is latest (default of tmatch) or mean (default of optimal).
 	Place string `json:"place"`
 	// Traffic is owner (default) or requester.
 	Traffic string `json:"traffic"`
@@ -84,6 +115,18 @@ type Config struct {
 	Friends []Friend `json:"friends,omitempty"`
 	// Locations are imported: where owners' data is at the beginning.
 	Locations map[string]control.Location `json:"locations,omitempty"`
+	// Policy is tmatch (default) or optimal. In canonical JSON tmatch isn't
+	// written, so that its configurations have the digests that they had.
+	Policy string `json:"policy,omitempty"`
+	// Objective is what optimal makes least, and by what LastPlan measures either
+	// policy.
+	Objective Objective `json:"objective,omitzero"`
+	// Egress is US dollars a GB (1e9 B) that leaves a site, by site; none: 0.
+	Egress map[string]float64 `json:"egress,omitempty"`
+	// BackOff is for how many windows at most an owner is held whose moves fail:
+	// 1, 2, 4 and so on after each failure in a row. 0: 64 of optimal; tmatch does
+	// not hold it.
+	BackOff int `json:"back_off,omitempty"`
 }
 
 // withDefaults returns the configuration with defaults in place of zeros.
@@ -94,8 +137,20 @@ func (c Config) withDefaults() Config {
 	if c.Alpha == 0 && c.Beta == 0 {
 		c.Alpha, c.Beta = 0.3, 0.7
 	}
+	if c.Policy == TMatch {
+		c.Policy = ""
+	}
 	if c.Place == "" {
 		c.Place = Latest
+		if c.Policy == Optimal {
+			c.Place = Mean
+		}
+	}
+	if c.Policy == Optimal {
+		c.Objective = c.Objective.withDefaults()
+		if c.BackOff == 0 {
+			c.BackOff = maxBackOff
+		}
 	}
 	if c.Traffic == "" {
 		c.Traffic = Owner
@@ -118,6 +173,7 @@ func (c *Config) Validate() error {
 	known := d.checkSites(&f)
 	d.checkWeights(&f)
 	d.checkGuardrails(&f)
+	d.checkObjective(&f, known)
 	d.checkOwners(&f, known)
 	if len(f) == 0 {
 		return nil
@@ -191,6 +247,36 @@ func (c *Config) checkGuardrails(f *faults) {
 	}
 	if c.MinRequests < 0 {
 		f.add("min_requests", c.MinRequests, "at least 0")
+	}
+	if c.BackOff < 0 || c.BackOff > maxBackOff {
+		f.add("back_off", c.BackOff, fmt.Sprintf("0 to %d windows", maxBackOff))
+	}
+}
+
+func (c *Config) checkObjective(f *faults, known map[string]bool) {
+	if c.Policy != "" && c.Policy != Optimal {
+		f.add("policy", c.Policy, "tmatch or optimal")
+	}
+	o := c.Objective.withDefaults()
+	if !(o.Overload > 0 && o.Overload <= maxWeight) {
+		f.add("objective.overload", o.Overload, fmt.Sprintf("a number above 0, at most %v", maxWeight))
+	}
+	for _, w := range []struct {
+		field string
+		v     float64
+	}{{"per_gb", o.PerGB}, {"per_usd", o.PerUSD}, {"margin", o.Margin}} {
+		if !(w.v >= 0 && w.v <= maxWeight) {
+			f.add("objective."+w.field, w.v, fmt.Sprintf("a number from 0 to %v", maxWeight))
+		}
+	}
+	for _, site := range sortedKeys(c.Egress) {
+		at := fmt.Sprintf("egress[%.80q]", site)
+		if !known[site] {
+			f.add(at, site, "the name of a site")
+		}
+		if usd := c.Egress[site]; !(usd >= 0 && usd <= maxWeight) {
+			f.add(at, usd, fmt.Sprintf("US dollars a GB, from 0 to %v", maxWeight))
+		}
 	}
 }
 

@@ -80,8 +80,12 @@ func (s *state) moveHash(id int32) uint64 {
 		return 0
 	}
 	m := &s.moves[s.move[id]]
-	return member(aboutMove, s.names.hash[id], m.version, uint64(m.window), uint64(m.changed), uint64(m.bytes),
+	h := member(aboutMove, s.names.hash[id], m.version, uint64(m.window), uint64(m.changed), uint64(m.bytes),
 		s.digest.names[m.from], s.digest.names[m.to], uint64(m.status)<<8|uint64(m.code))
+	if m.fails == 0 {
+		return h
+	}
+	return mix(mix(h, uint64(m.fails)), uint64(m.failed))
 }
 
 // pairHash begins the member for a social level, and levelHash ends it: 0 for
@@ -149,11 +153,15 @@ func (s *state) recount(workers int) {
 }
 
 // Digest returns "sha256:" and the digest of the state: places, locations,
-// versions, moves, social levels, the case of the last window and the history
-// for rollbacks. It takes the same time however large the state is.
-func (t *TMatch) Digest() string {
+// versions, moves, failures in a row, social levels, the case of the last
+// window, the history for rollbacks, and windows in a row that broke promises.
+// It takes the same time however large the state is.
+func (t *Policy) Digest() string {
 	s := t.state
-	words := [...]uint64{s.digest.set.a, s.digest.set.b, uint64(s.now), uint64(s.lastCase), uint64(s.forgotten)}
+	words := []uint64{s.digest.set.a, s.digest.set.b, uint64(s.now), uint64(s.lastCase), uint64(s.forgotten)}
+	if p := &s.promises; p.badMoves > 0 || p.badSites > 0 {
+		words = append(words, uint64(p.badMoves)<<8|uint64(p.badSites))
+	}
 	h := sha256.New()
 	var b [8]byte
 	for _, w := range words {

@@ -4,7 +4,7 @@
 //
 // # What it does with a window
 //
-// [TMatch.Decide] first learns: names, where users are, social levels, stored
+// [Policy.Decide] first learns: names, where users are, social levels, stored
 // bytes, where new owners' data is (the site that served most of their first
 // requests), and t(u), the traffic of each owner. Then it decides:
 //
@@ -70,7 +70,7 @@
 // New and Parse return every fault of a configuration ([ErrConfig]); Restore
 // refuses what is not a whole snapshot ([ErrSnapshot]). Nothing else fails: rows
 // that cannot be used, sites that nobody knows and outcomes nobody waits for are
-// counted, in reasons or by [TMatch.Ignored].
+// counted, in reasons or by [Policy.Ignored].
 //
 // # Scale
 //

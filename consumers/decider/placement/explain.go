@@ -33,6 +33,10 @@ type Explanation struct {
 	// Stays is why the last plan left the data where it is, "" if it moved it.
 	Stays         string     `json:"stays,omitempty"`
 	CooldownUntil *time.Time `json:"cooldown_until,omitempty"`
+	// Failures are moves in a row that failed or expired; HeldUntil is
+	// the end of the last window in which the owner is not moved for them.
+	Failures  int        `json:"failures,omitempty"`
+	HeldUntil *time.Time `json:"held_until,omitempty"`
 }
 
 // Place is where an owner is as a user.
@@ -59,6 +63,19 @@ type SiteView struct {
 	Limit    int64   `json:"limit"` // capacity × (1 − headroom)
 	Observed int64   `json:"observed"`
 	Expected int64   `json:"expected"`
+	// Terms are those of the objective; of policy optimal.
+	Terms *Terms `json:"objective,omitempty"`
+}
+
+// Terms are what the objective says of an owner at a site, in units of weight:
+// the plan gives it the site of the least Cost, as far as sites can be filled.
+type Terms struct {
+	// Moving is what it costs to move the owner there, margin included.
+	Moving float64 `json:"moving"`
+	// Price is what the site's capacity was worth in the last plan, for as much
+	// traffic as the owner has.
+	Price float64 `json:"price"`
+	Cost  float64 `json:"cost"` // Weight + Moving + Price
 }
 
 // MoveView is the last decided move.
@@ -82,7 +99,7 @@ func instant(us int64) *time.Time {
 }
 
 // Explain returns an Explanation, false for an id that was never seen.
-func (t *TMatch) Explain(owner string) (any, bool) {
+func (t *Policy) Explain(owner string) (any, bool) {
 	s := t.state
 	id := s.names.find(owner)
 	if id < 0 {
@@ -110,7 +127,7 @@ func (t *TMatch) Explain(owner string) (any, bool) {
 	return e, true
 }
 
-func (t *TMatch) explainPlace(id int32, e *Explanation) {
+func (t *Policy) explainPlace(id int32, e *Explanation) {
 	v, ok := t.state.place(id, t.mean)
 	if !ok {
 		return
@@ -123,7 +140,7 @@ func (t *TMatch) explainPlace(id int32, e *Explanation) {
 	}
 }
 
-func (t *TMatch) explainSites(id int32, e *Explanation) {
+func (t *Policy) explainSites(id int32, e *Explanation) {
 	s := t.state
 	w := newWeights(len(t.config.Sites))
 	t.weigh(id, w)
@@ -145,11 +162,27 @@ func (t *TMatch) explainSites(id int32, e *Explanation) {
 		for _, o := range open {
 			v.Allowed = v.Allowed || o == j
 		}
+		if t.config.Policy == Optimal {
+			v.Terms = t.terms(id, j, v.Weight)
+		}
 		e.Sites = append(e.Sites, v)
 	}
 }
 
-func (t *TMatch) explainMove(id int32, e *Explanation) {
+// terms are the objective's for an owner at a site.
+func (t *Policy) terms(id int32, j int, weight float64) *Terms {
+	s := t.state
+	at := s.standing(id)
+	out := &Terms{Price: s.prices[j+1] * float64(s.traffic[id])}
+	if at > 0 && int(at) <= len(t.config.Sites) && int(at) != j+1 {
+		margin := s.flags[id]&matched != 0 && !t.evacuated[at-1]
+		out.Moving = float64(t.movingCost(s.stored[id], at, margin)) / unit
+	}
+	out.Cost = weight + out.Moving + out.Price
+	return out
+}
+
+func (t *Policy) explainMove(id int32, e *Explanation) {
 	s := t.state
 	if s.move[id] < 0 {
 		return
@@ -159,6 +192,10 @@ func (t *TMatch) explainMove(id int32, e *Explanation) {
 	if m.changed != noTime && s.now < m.changed+t.config.Cooldown.Microseconds() {
 		e.CooldownUntil = instant(m.changed + t.config.Cooldown.Microseconds())
 	}
+	if held := m.heldUntil(&t.config); m.fails > 0 && s.now < held {
+		e.HeldUntil = instant(held)
+	}
+	e.Failures = int(m.fails)
 	if m.status == 0 {
 		return
 	}

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -184,9 +185,9 @@ func (p *plan) settle() {
 var (
 	stays = [codes]bool{
 		Frozen: true, NoImprovement: true, NoRoom: true, NoAllowedSite: true, LocationUnknown: true, UnknownSite: true,
-		MoveUnderWay: true, Cooldown: true, Pinned: true, Rejected: true, MoveLimit: true, ByteLimit: true,
+		MoveUnderWay: true, Cooldown: true, Pinned: true, Rejected: true, MoveLimit: true, ByteLimit: true, BackingOff: true,
 	}
-	waits = [codes]bool{Frozen: true, MoveUnderWay: true, Cooldown: true, MoveLimit: true, ByteLimit: true}
+	waits = [codes]bool{Frozen: true, MoveUnderWay: true, Cooldown: true, MoveLimit: true, ByteLimit: true, BackingOff: true}
 )
 
 // reportEvacuations says of each site that is being emptied how many owners'
@@ -213,27 +214,48 @@ func (p *plan) rollback(after int64) {
 	if s.forgotten != noTime && after < s.forgotten {
 		p.reasons.add(HistoryGone, "", 0, nil, "moves of more than %d windows ago are not remembered and stay", historyWindows)
 	}
-	done := make(map[int32]bool)
-	for _, h := range s.history {
-		if h.window <= after || done[h.owner] {
-			continue
-		}
-		done[h.owner] = true
-		why := p.rollbackOf(h.owner, h.from)
-		s.why[h.owner] = why
+	done := p.before(after)
+	for id, to := range done {
+		why := p.rollbackOf(id, to)
+		s.why[id] = why
 		if why == Rollback {
-			p.picks = append(p.picks, pick{id: h.owner, to: h.from, why: Rollback})
+			p.picks = append(p.picks, pick{id: id, to: to, why: Rollback})
 		} else if why != noReason {
-			p.reasons.tally.add(why, s.names.rank[h.owner])
+			p.reasons.tally.add(why, s.names.rank[id])
 		}
 	}
 	for id := range s.move {
-		if m := s.move[id]; m >= 0 && s.moves[m].status == movePending && s.moves[m].window > after && !done[int32(id)] {
+		if m := s.move[id]; m >= 0 && s.moves[m].status == movePending && s.moves[m].window > after {
+			if _, ok := done[int32(id)]; ok {
+				continue
+			}
 			p.reasons.tally.add(MoveUnderWay, s.names.rank[id])
 		}
 	}
 	p.reasons.add(Rollback, "", int64(len(p.picks)), map[string]any{"after": p.in.Operator.Rollback.UTC().Format(time.RFC3339Nano)},
 		"moves decided in windows that ended after the time are inverted")
+}
+
+// before returns where owners were before their first move of the windows that
+// ended after a time. Moves from before an import of another location have no
+// say: they are followed back only as far as each began where the one before it
+// ended.
+func (p *plan) before(after int64) map[int32]uint16 {
+	s := p.t.state
+	out := make(map[int32]uint16)
+	for _, h := range slices.Backward(s.history) {
+		if h.window <= after {
+			continue
+		}
+		at, ok := out[h.owner]
+		if !ok {
+			at = s.site[h.owner]
+		}
+		if h.to == at {
+			out[h.owner] = h.from
+		}
+	}
+	return out
 }
 
 // rollbackOf returns Rollback, or why the owner isn't moved back to a site; no

@@ -19,7 +19,7 @@ type learned struct {
 
 // learn takes a window's tables into the state: names, places, social levels,
 // stored bytes, first locations, the window's traffic by owner and site.
-func (t *TMatch) learn(tables map[string]*window.Table) learned {
+func (t *Policy) learn(tables map[string]*window.Table) learned {
 	s := t.state
 	l := learned{unknown: make(map[string]int64)}
 	traffic, interactions, places := tables[window.Traffic.Name], tables[window.Interactions.Name], tables[window.Places.Name]
@@ -53,7 +53,7 @@ func (t *TMatch) learn(tables map[string]*window.Table) learned {
 }
 
 // internKey returns the ids of the values of a key column; nil of no table.
-func (t *TMatch) internKey(table *window.Table, key string) []int32 {
+func (t *Policy) internKey(table *window.Table, key string) []int32 {
 	if table == nil {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (t *TMatch) internKey(table *window.Table, key string) []int32 {
 }
 
 // growRules finds the residency rule of names that are new.
-func (t *TMatch) growRules() {
+func (t *Policy) growRules() {
 	if len(t.residency.rules) == 0 {
 		return
 	}
@@ -75,7 +75,7 @@ func (t *TMatch) growRules() {
 }
 
 // allowed returns a flag a site for the owner's residency.
-func (t *TMatch) allowed(id int32) []bool {
+func (t *Policy) allowed(id int32) []bool {
 	if len(t.rule) == 0 {
 		return t.residency.allowed[0]
 	}
@@ -84,7 +84,7 @@ func (t *TMatch) allowed(id int32) []bool {
 
 // byKey runs f over rows in parts that have no key in common, in one part where
 // the rows are not sorted by it.
-func (t *TMatch) byKey(codes []int32, f func(worker, lo, hi int)) {
+func (t *Policy) byKey(codes []int32, f func(worker, lo, hi int)) {
 	if t.workers == 1 || !slices.IsSorted(codes) {
 		f(0, 0, len(codes))
 		return
@@ -120,7 +120,7 @@ type trafficPart struct {
 	siteless      []visit // requests are bytes: rows that name no site
 }
 
-func (t *TMatch) learnTraffic(table *window.Table, ids []int32, l *learned) {
+func (t *Policy) learnTraffic(table *window.Table, ids []int32, l *learned) {
 	s := t.state
 	sites := table.Key("site")
 	number := make([]uint16, len(sites.Values))
@@ -160,7 +160,7 @@ func (t *TMatch) learnTraffic(table *window.Table, ids []int32, l *learned) {
 
 // trafficRows takes rows lo to hi. Traffic of an owner whose data is being
 // moved is counted where the move goes to: it is that site's from now on.
-func (t *TMatch) trafficRows(table *window.Table, ids []int32, number []uint16, p *trafficPart, lo, hi int) {
+func (t *Policy) trafficRows(table *window.Table, ids []int32, number []uint16, p *trafficPart, lo, hi int) {
 	s := t.state
 	codes, sites := table.Key("owner").Codes, table.Key("site").Codes
 	requests, volume, written := table.Column("requests"), table.Column("bytes"), table.Column("bytes_written")
@@ -203,7 +203,7 @@ func (t *TMatch) trafficRows(table *window.Table, ids []int32, number []uint16, 
 
 // locate believes each owner of p.visits at the site that served most of its requests, ties
 // by config order.
-func (t *TMatch) locate(p *trafficPart) {
+func (t *Policy) locate(p *trafficPart) {
 	s, visits := t.state, p.visits
 	p.visits = visits[:0]
 	slices.SortFunc(visits, func(a, b visit) int {
@@ -230,7 +230,7 @@ func (t *TMatch) locate(p *trafficPart) {
 	}
 }
 
-func (t *TMatch) learnPlaces(table *window.Table, ids []int32, l *learned) {
+func (t *Policy) learnPlaces(table *window.Table, ids []int32, l *learned) {
 	s := t.state
 	t.placeMoved = make([]uint64, (s.names.len()+63)/64)
 	bad, sets, changes := make([]int64, t.workers), make([]sums, t.workers), make([]bool, t.workers)
@@ -292,7 +292,7 @@ func compareDegrees(a, b float32) int {
 	return cmp.Compare(math.Float32bits(a), math.Float32bits(b))
 }
 
-func (t *TMatch) learnSocial(table *window.Table, from, to []int32, l *learned) {
+func (t *Policy) learnSocial(table *window.Table, from, to []int32, l *learned) {
 	s := t.state
 	users, owners, requests := table.Key("user").Codes, table.Key("owner").Codes, table.Column("requests")
 	for _, n := range requests {
@@ -307,7 +307,7 @@ func (t *TMatch) learnSocial(table *window.Table, from, to []int32, l *learned) 
 }
 
 // addSocial adds social levels and marks the owners whose weights they change.
-func (t *TMatch) addSocial(delta *edges) {
+func (t *Policy) addSocial(delta *edges) {
 	s := t.state
 	sets := make([]sums, t.workers)
 	touched := make([]uint64, t.workers)
@@ -337,7 +337,7 @@ func (t *TMatch) addSocial(delta *edges) {
 }
 
 // spoil marks the owners of whose friends one is somewhere else now.
-func (t *TMatch) spoil() {
+func (t *Policy) spoil() {
 	s, moved := t.state, t.placeMoved
 	if moved == nil {
 		return
@@ -359,7 +359,7 @@ func (t *TMatch) spoil() {
 
 // requesterTraffic shares an owner's bytes among those who asked for its data,
 // in proportion to their requests: bytes by requester are in no rollup.
-func (t *TMatch) requesterTraffic(traffic *window.Table, owners []int32, table *window.Table, from, to []int32) {
+func (t *Policy) requesterTraffic(traffic *window.Table, owners []int32, table *window.Table, from, to []int32) {
 	if traffic == nil {
 		return
 	}

@@ -33,24 +33,28 @@ const (
 // roughKm is sphere.Distance within 0.02 km at a third of its cost: the sine of
 // half the angle from the scalar product, its arc by a polynomial (Cephes).
 func roughKm(a, b sphere.Vector) float64 {
-	h := (1 - (a.X*b.X + a.Y*b.Y + a.Z*b.Z)) / 2
+	h := (1 - (float64(a.X*b.X) + float64(a.Y*b.Y) + float64(a.Z*b.Z))) / 2
 	x := math.Sqrt(max(0, min(1, h)))
 	if x <= 0.5 {
 		return 2 * sphere.Radius * arcSine(x)
 	}
-	return 2 * sphere.Radius * (math.Pi/2 - 2*arcSine(math.Sqrt((1-x)/2)))
+	return 2 * sphere.Radius * (math.Pi/2 - float64(2*arcSine(math.Sqrt((1-x)/2))))
 }
 
-// arcSine is the arc sine of 0 to 0.5 within 1e-7.
+// arcSine is the arc sine of 0 to 0.5 within 1e-7. Nothing in it is fused: what
+// is decided by kept distances must be the same on any machine.
 func arcSine(x float64) float64 {
-	z := x * x
-	p := (((4.2163199048e-2*z+2.4181311049e-2)*z+4.5470025998e-2)*z+7.4953002686e-2)*z + 1.6666752422e-1
-	return x + x*z*p
+	z := float64(x * x)
+	p := 4.2163199048e-2
+	for _, c := range [...]float64{2.4181311049e-2, 4.5470025998e-2, 7.4953002686e-2, 1.6666752422e-1} {
+		p = float64(p*z) + c
+	}
+	return x + float64(x*z*p)
 }
 
 // keepDistances writes a user's row of t.near: its kept distances by corner,
 // four in a word. They follow from places and sites and are in no snapshot.
-func (t *TMatch) keepDistances(id int32) {
+func (t *Policy) keepDistances(id int32) {
 	row := t.near[int(id)*t.words : (int(id)+1)*t.words]
 	v, ok := t.state.place(id, t.mean)
 	if !ok {
@@ -64,7 +68,7 @@ func (t *TMatch) keepDistances(id int32) {
 }
 
 // kept is a distance in whole steps.
-func kept(a, b sphere.Vector) uint64 { return uint64(roughKm(a, b)*(1/step) + 0.5) }
+func kept(a, b sphere.Vector) uint64 { return uint64(float64(roughKm(a, b)*(1/step)) + 0.5) }
 
 // matcher is a worker's memory for L-matches.
 type matcher struct {
@@ -82,7 +86,7 @@ type matcher struct {
 	touched uint64
 }
 
-func (t *TMatch) newMatcher() *matcher {
+func (t *Policy) newMatcher() *matcher {
 	n := len(t.config.Sites)
 	return &matcher{
 		row: make([]uint64, t.width), sums: make([]uint64, t.width),
@@ -136,7 +140,7 @@ func (r *rough) bound(a, b int) float64 {
 // touch reads the first and the last of the kept distances that the L-matches
 // of owners lo to hi need. The reads don't wait for each other, as those of
 // sumRoughly would: memory answers many of them in the time of one.
-func (t *TMatch) touch(lo, hi int, m *matcher) {
+func (t *Policy) touch(lo, hi int, m *matcher) {
 	s := t.state
 	var got uint64
 	for _, e := range s.social.list[s.social.start[lo]:s.social.start[hi]] {
@@ -148,7 +152,7 @@ func (t *TMatch) touch(lo, hi int, m *matcher) {
 
 // match returns the L-match of an owner over m.allowed (not empty), and whether
 // site standing (−1: none) ties with it.
-func (t *TMatch) match(id int32, standing int, m *matcher) (best int, tie bool) {
+func (t *Policy) match(id int32, standing int, m *matcher) (best int, tie bool) {
 	if len(m.allowed) == 1 {
 		return m.allowed[0], m.allowed[0] == standing
 	}
@@ -167,8 +171,9 @@ func (t *TMatch) match(id int32, standing int, m *matcher) (best int, tie bool) 
 	return left[0], tie
 }
 
-// matchRoughly is nearest with kept distances, false if they don't tell.
-func (t *TMatch) matchRoughly(id int32, m *matcher) ([]int, bool) {
+// setRoughly computes an owner's normalised weights with kept distances, false if
+// these don't tell.
+func (t *Policy) setRoughly(id int32, m *matcher) bool {
 	s := t.state
 	row := t.near[int(id)*t.words : (int(id)+1)*t.words]
 	if row[0]&farAway == farAway {
@@ -178,19 +183,26 @@ func (t *TMatch) matchRoughly(id int32, m *matcher) ([]int, bool) {
 			m.row[j] = row[j/4] >> (16 * (j % 4)) & math.MaxUint16
 		}
 		if !m.dist.set(m.row, roughError) {
-			return nil, false
+			return false
 		}
 	}
 	total, ok := t.sumRoughly(s.social.list[s.social.start[id]:s.social.start[id+1]], m)
 	if !ok {
-		return nil, false
+		return false
 	}
 	if total == 0 {
 		m.soc.unknown()
-	} else if !m.soc.set(m.sums, float64(total)*roughError) {
+		return true
+	}
+	return m.soc.set(m.sums, float64(total)*roughError)
+}
+
+// matchRoughly is nearest with kept distances, false if they don't tell.
+func (t *Policy) matchRoughly(id int32, m *matcher) (left []int, ok bool) {
+	if !t.setRoughly(id, m) {
 		return nil, false
 	}
-	left := append(m.sites[:0], m.allowed...)
+	left = append(m.sites[:0], m.allowed...)
 	for _, f := range [3][2]float64{{t.config.Alpha, t.config.Beta}, {0, 1}, {1, 0}} {
 		if left, ok = t.keepRoughly(left, m, f[0], f[1]); !ok || len(left) == 1 {
 			return left, ok
@@ -201,7 +213,7 @@ func (t *TMatch) matchRoughly(id int32, m *matcher) ([]int, bool) {
 
 // sumRoughly adds up SL·kept distance over friends into m.sums and returns Σ SL
 // of those whose place is known; false if that is too much for the sums.
-func (t *TMatch) sumRoughly(friends []edge, m *matcher) (total uint64, ok bool) {
+func (t *Policy) sumRoughly(friends []edge, m *matcher) (total uint64, ok bool) {
 	clear(m.sums)
 	words, inLanes := t.words, uint64(0)
 	even, odd := m.even[:words], m.odd[:words]
@@ -251,7 +263,7 @@ func (m *matcher) unload() {
 
 // keepRoughly is keepLeast over a·NDW + b·NSW, false where the bound doesn't
 // tell whether a site is kept. Sites of one corner have equal exact values.
-func (t *TMatch) keepRoughly(sites []int, m *matcher, a, b float64) ([]int, bool) {
+func (t *Policy) keepRoughly(sites []int, m *matcher, a, b float64) ([]int, bool) {
 	if len(sites) < 2 {
 		return sites, true
 	}

@@ -1,6 +1,10 @@
 package placement
 
-import "penstock/schemas/control"
+import (
+	"math"
+
+	"penstock/schemas/control"
+)
 
 // outcomeStatus maps what executors say to how a move stands; 0 for a status
 // that no move has.
@@ -23,9 +27,14 @@ func outcomeStatus(s control.Status) uint8 {
 // Apply takes the outcome of a move in. Done: the owner's data is at the
 // destination, its cooldown begins now, that is at the end of the last window,
 // and the move enters the history. Anything else: it stays where it was, and no
-// cooldown begins, since nothing has changed (P35). Outcomes of moves that the
-// policy doesn't wait for change nothing; the decider counts them.
-func (t *TMatch) Apply(o *control.Outcome) {
+// cooldown begins, since nothing has changed (P35); after a move that failed or
+// expired the owner is held for some windows (Config.BackOff). Outcomes of moves
+// that the policy doesn't wait for change nothing; the decider counts them.
+func (t *Policy) Apply(o *control.Outcome) {
+	if o.Status == control.Imported {
+		t.importLocation(o)
+		return
+	}
 	s := t.state
 	status := outcomeStatus(o.Status)
 	id := s.names.find(o.Owner)
@@ -36,10 +45,18 @@ func (t *TMatch) Apply(o *control.Outcome) {
 	if m.version != o.Move || m.status != movePending {
 		return
 	}
+	s.promises.ended++
+	if status != moveDone {
+		s.promises.bad++
+	}
 	s.changeMove(id, func(m *moveRecord) {
 		m.status = status
-		if status == moveDone {
+		switch {
+		case status == moveDone:
 			m.changed = s.now
+			m.succeed()
+		case t.config.BackOff > 0 && (status == moveFailed || status == moveExpired):
+			m.fail(s.now)
 		}
 	})
 	if status != moveDone {
@@ -53,4 +70,46 @@ func (t *TMatch) Apply(o *control.Outcome) {
 	h := doneMove{window: m.window, owner: id, from: from, to: to}
 	s.history = append(s.history, h)
 	s.digest.set.add(s.historyHash(h))
+}
+
+// importLocation takes the operator's word for where an owner's data is: site,
+// version and pin are what it says. A move under way is no longer waited for, a
+// refusal or a failure no longer held against the owner, and an owner that was
+// unknown is known from now on. Where the site is another than it was, that is a
+// change, from which a cooldown runs. One of a version below that of the last
+// move that was done is late, and changes nothing.
+func (t *Policy) importLocation(o *control.Outcome) {
+	s := t.state
+	if o.Owner == "" || o.Scope == "" || len(s.siteNames) >= math.MaxUint16-1 {
+		return
+	}
+	id := s.names.find(o.Owner)
+	if id < 0 {
+		id = s.names.intern([]string{o.Owner}, 1)[0]
+		s.grow()
+		t.follow()
+	}
+	if m := s.move[id]; m >= 0 && s.moves[m].status == moveDone && o.Move < s.moves[m].version {
+		return
+	}
+	site, was := s.siteNumber(o.Scope), s.site[id]
+	s.changeOwner(id, func() {
+		s.site[id] = site
+		s.flags[id] = s.flags[id]&^(pinned|moved) | isOwner | imported | stale
+		if o.Pinned {
+			s.flags[id] |= pinned
+		}
+	})
+	if s.move[id] < 0 && o.Move == 0 && (was == 0 || was == site) {
+		return
+	}
+	s.changeMove(id, func(m *moveRecord) {
+		// Versions that were used up by advice stay used up.
+		m.version = max(m.version, o.Move)
+		if was != 0 && was != site {
+			m.changed = s.now
+		}
+		m.window, m.bytes, m.from, m.to, m.status, m.code = noTime, 0, 0, 0, 0, noReason
+		m.succeed()
+	})
 }

@@ -8,7 +8,7 @@ import (
 
 // plan is the making of one window's decision.
 type plan struct {
-	t       *TMatch
+	t       *Policy
 	in      *decider.Input
 	reasons *reasons
 
@@ -24,7 +24,9 @@ type pick struct {
 	id   int32
 	from uint16 // the site whose load it is taken from (extraction only)
 	to   uint16
+	at   uint16 // where the data is
 	why  Code
+	new  bool // no decision had placed it, or its site is being emptied
 }
 
 // evacuate notes the sites that the operator empties. What is known of L-matches
@@ -78,18 +80,34 @@ func (p *plan) classify() {
 	s.lastCase = p.kind
 }
 
-// match plans by the case of the window.
+// match plans the window by the policy that the configuration names.
 func (p *plan) match() {
 	t, s := p.t, p.t.state
 	s.planned = s.now
 	t.want = extend(t.want, s.names.len(), 0)
+	if t.config.Policy == Optimal {
+		p.optimise()
+	} else {
+		p.tmatch()
+	}
+	for i := range p.picks {
+		m := &p.picks[i]
+		m.at = s.site[m.id]
+		m.new = s.flags[m.id]&matched == 0 || p.evac[m.at-1]
+	}
+	p.settle()
+	copy(s.expected, p.expected)
+	p.promise()
+	t.last.planned, t.last.moves = len(s.names.hash), p.picks
+}
+
+// tmatch plans by the case of the window (paper §5.2).
+func (p *plan) tmatch() {
 	p.base()
 	if p.kind != minimal {
 		p.balance()
 	}
 	p.guard()
-	p.settle()
-	copy(s.expected, p.expected)
 }
 
 // basePart is what one worker finds in base.
@@ -203,7 +221,7 @@ func (p *plan) best(id int32, m *matcher) uint16 {
 }
 
 // candidates appends the sites that residency and evacuations leave an owner.
-func (t *TMatch) candidates(id int32, out []int) []int {
+func (t *Policy) candidates(id int32, out []int) []int {
 	for j, ok := range t.allowed(id) {
 		if ok && !t.evacuated[j] {
 			out = append(out, j)
@@ -227,6 +245,8 @@ func (p *plan) held(id int32) Code {
 	switch {
 	case m.status == movePending:
 		return MoveUnderWay
+	case m.fails > 0 && s.now <= m.heldUntil(&p.t.config):
+		return BackingOff
 	case m.changed == noTime || p.evac[site-1]:
 		return noReason
 	case s.now-m.changed < p.t.config.Cooldown.Microseconds():
@@ -238,7 +258,7 @@ func (p *plan) held(id int32) Code {
 // rejected reports whether the very move from where the owner is was refused
 // last: it stays rejected until the move that is wanted, or where the data is,
 // is another (DESIGN §3.3).
-func (t *TMatch) rejected(id int32, to uint16) bool {
+func (t *Policy) rejected(id int32, to uint16) bool {
 	s := t.state
 	if s.move[id] < 0 {
 		return false

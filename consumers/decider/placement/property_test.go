@@ -185,13 +185,13 @@ func drawOutcomes(t *rapid.T, under []control.Move) []outcome {
 	return out
 }
 
-func apply(p *TMatch, outcomes []outcome) {
+func apply(p *Policy, outcomes []outcome) {
 	for _, o := range outcomes {
 		p.Apply(&control.Outcome{Version: 1, Kind: control.Placement, Owner: o.move.Owner, Move: o.move.Version, Status: o.status})
 	}
 }
 
-func newPolicy(t *rapid.T, c Config, workers int) *TMatch {
+func newPolicy(t *rapid.T, c Config, workers int) *Policy {
 	p, err := New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestAgainstTheOracle(t *testing.T) {
 	})
 }
 
-func compare(t *rapid.T, p *TMatch, o *oracle, got decider.Output, want result) {
+func compare(t *rapid.T, p *Policy, o *oracle, got decider.Output, want result) {
 	var moves []control.Move
 	for _, c := range got.Commands {
 		for _, m := range c.Placement.Moves {
@@ -314,7 +314,7 @@ func TestNothingElseDecides(t *testing.T) {
 	})
 }
 
-func snapshot(t rapid.TB, p *TMatch) []byte {
+func snapshot(t rapid.TB, p *Policy) []byte {
 	var b bytes.Buffer
 	if err := p.Snapshot(&b); err != nil {
 		t.Fatal(err)
@@ -322,7 +322,7 @@ func snapshot(t rapid.TB, p *TMatch) []byte {
 	return b.Bytes()
 }
 
-func restarted(t *rapid.T, p *TMatch) *TMatch {
+func restarted(t *rapid.T, p *Policy) *Policy {
 	again, err := Parse(p.Config())
 	if err != nil {
 		t.Fatal(err)

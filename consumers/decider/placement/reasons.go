@@ -6,7 +6,8 @@ import (
 	"penstock/schemas/control"
 )
 
-// Code is a typed reason. Its order is the order of reasons in a record.
+// Code is a typed reason. Its number stands in snapshots and digests: new codes
+// come last. Their order in a record is that of listed.
 type Code uint8
 
 // The reasons: why a window was or wasn't decided, what was done, and what held
@@ -35,13 +36,25 @@ const (
 	ByteLimit                // more bytes than Limits.Bytes
 	HistoryGone              // a rollback reaches back further than the history
 	BadRow                   // rows of the window that cannot be used
+	Optimised                // what the plan of optimal is worth, and its bound
+	Improved                 // owners moved to where the plan costs less
+	BackingOff               // the owner's moves failed a short time ago
+	PromisesBroken           // outcomes contradict what was promised
 	codes
 )
+
+// listed is the order of reasons in a record.
+var listed = [...]Code{
+	IncompleteWindow, InsufficientSamples, Observing, PromisesBroken, Frozen, WithinCapacity, OverCapacity, Optimised,
+	LMatch, Improved, Evacuating, Rollback, NoImprovement, NoRoom, NoAllowedSite, LocationUnknown, UnknownSite,
+	MoveUnderWay, Cooldown, BackingOff, Pinned, Rejected, MoveLimit, ByteLimit, HistoryGone, BadRow,
+}
 
 var codeNames = [codes]string{
 	"", "IncompleteWindow", "InsufficientSamples", "Observing", "Frozen", "WithinCapacity", "OverCapacity", "LMatch",
 	"Evacuating", "Rollback", "NoImprovement", "NoRoom", "NoAllowedSite", "LocationUnknown", "UnknownSite",
 	"MoveUnderWay", "Cooldown", "Pinned", "Rejected", "MoveLimit", "ByteLimit", "HistoryGone", "BadRow",
+	"Optimised", "Improved", "BackingOff", "PromisesBroken",
 }
 
 func (c Code) String() string { return codeNames[c] }
@@ -61,6 +74,8 @@ var codeTexts = [codes]string{
 	MoveLimit:       "beyond the moves of one window",
 	ByteLimit:       "beyond the bytes of one window",
 	LMatch:          "moved to their L-match",
+	Improved:        "moved to where the plan costs less",
+	BackingOff:      "held after moves of theirs that failed",
 }
 
 // tally counts owners by code and names the first owner of each in id order:
@@ -102,7 +117,7 @@ func (r *reasons) add(c Code, scope string, count int64, evidence map[string]any
 // list returns all reasons in the order of their codes.
 func (r *reasons) list(n *names) []control.Reason {
 	out := []control.Reason{}
-	for c := range codes {
+	for _, c := range listed {
 		out = append(out, r.fixed[c]...)
 		if r.tally.count[c] == 0 {
 			continue

@@ -15,7 +15,8 @@ type reader struct {
 	buf      []byte
 	pos, end int // what is left is buf[pos:end]
 	sum      *xxhash.Digest
-	hashed   int // buf[:hashed] is in sum
+	hashed   int  // buf[:hashed] is in sum
+	first    bool // the format is that of firstMagic
 	err      error
 }
 
@@ -118,11 +119,13 @@ func (r *reader) fixed() uint64 { return binary.LittleEndian.Uint64(r.raw(8)) }
 // site that the configuration no longer names stays known there. Imported
 // locations and friends of the configuration play no part: they were taken in
 // when the state began.
-func (t *TMatch) Restore(in io.Reader) error {
+func (t *Policy) Restore(in io.Reader) error {
 	r := newReader(in)
-	if got := string(r.raw(len(magic))); r.err == nil && got != magic {
+	got := string(r.raw(len(magic)))
+	if r.err == nil && got != magic && got != firstMagic {
 		return fmt.Errorf("%w: it begins with %q, must begin with %q", ErrSnapshot, got, magic)
 	}
+	r.first = got == firstMagic
 	s := newState(t.config.Sites)
 	site := s.readSites(r)
 	s.now, s.lastCase = r.int(), caseOf(r.byte())
@@ -130,7 +133,8 @@ func (t *TMatch) Restore(in io.Reader) error {
 		r.fail("case is %d", s.lastCase)
 	}
 	s.planned, s.forgotten = r.int(), r.int()
-	evacuated := s.readLoads(r, site)
+	evacuated, loads := s.readLoads(r, site)
+	s.readPromises(r, site, loads)
 	n := s.readNames(r, site)
 	s.readSocial(r, n)
 	for i, count := uint64(0), r.uint(); i < count && r.err == nil; i++ {
@@ -151,13 +155,13 @@ func (t *TMatch) Restore(in io.Reader) error {
 }
 
 // adopt makes a state that was read the policy's.
-func (t *TMatch) adopt(s *state, want sums, evacuated []bool) error {
+func (t *Policy) adopt(s *state, want sums, evacuated []bool) error {
 	s.recount(t.workers)
 	if s.digest.set != want {
 		return fmt.Errorf("%w: the digest of what was read is not the one it names", ErrSnapshot)
 	}
 	t.state = s
-	t.near, t.rule, t.want, t.placeMoved = nil, nil, nil, nil
+	t.near, t.rule, t.want, t.placeMoved, t.last = nil, nil, nil, nil, lastPlan{}
 	t.evacuated = evacuated
 	t.follow()
 	inBlocks(t.workers, s.names.len(), func(_, lo, hi int) {
@@ -177,16 +181,38 @@ func (s *state) readSites(r *reader) []uint16 {
 	return number
 }
 
-// readLoads reads the figures of sites and returns which were being emptied.
-func (s *state) readLoads(r *reader, site []uint16) []bool {
-	evacuated := make([]bool, len(s.observed)-1)
-	for i, n := uint64(0), r.below(uint64(len(site))+1, "number of loads"); i < n && r.err == nil; i++ {
+// readLoads reads the figures of sites and returns which were being emptied, and
+// of how many sites there are figures.
+func (s *state) readLoads(r *reader, site []uint16) (evacuated []bool, n uint64) {
+	evacuated = make([]bool, len(s.observed)-1)
+	n = r.below(uint64(len(site))+1, "number of loads")
+	for i := uint64(0); i < n && r.err == nil; i++ {
 		observed, expected, empty := r.int(), r.int(), r.byte() == 1
 		if to := int(site[i]); to > 0 && to < len(s.observed) {
 			s.observed[to], s.expected[to], evacuated[to-1] = observed, expected, empty
 		}
 	}
-	return evacuated
+	return evacuated, n
+}
+
+// readPromises reads what writePromises wrote. A promise of a site that the
+// configuration no longer names is forgotten.
+func (s *state) readPromises(r *reader, site []uint16, n uint64) {
+	if r.first {
+		return
+	}
+	p := &s.promises
+	p.badMoves, p.badSites = r.byte(), r.byte()
+	p.ended, p.bad, p.total = r.int(), r.int(), r.int()
+	for i := uint64(0); i < n && r.err == nil; i++ {
+		load, price := r.int(), math.Float64frombits(r.fixed())
+		if to := int(site[i]); to > 0 && to < len(p.loads) {
+			p.loads[to], s.prices[to] = load, price
+		}
+	}
+	if p.badMoves >= brokenWindows || p.badSites >= brokenWindows {
+		r.fail("%d and %d windows in a row broke promises", p.badMoves, p.badSites)
+	}
 }
 
 // readNames reads the columns, ids in byte order of names: id and rank are one.
@@ -236,6 +262,12 @@ func (s *state) readID(r *reader, id int32, site []uint16) {
 		m.version, m.window, m.changed, m.bytes = r.uint(), r.int(), r.int(), r.int()
 		m.from, m.to = site[r.below(uint64(len(site)), "site")], site[r.below(uint64(len(site)), "site")]
 		m.status, m.code = r.byte(), Code(r.byte())
+		if !r.first {
+			m.fails = r.byte()
+		}
+		if m.fails > 0 {
+			m.failed = r.int()
+		}
 		if int(m.status) >= len(statusNames) || m.code >= codes {
 			r.fail("id %d has a move of status %d and reason %d", id, m.status, m.code)
 		}

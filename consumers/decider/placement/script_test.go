@@ -21,6 +21,8 @@ import (
 //
 //	site NAME LAT LON CAPACITY
 //	config KEY=VALUE…             alpha beta headroom tie place traffic moves bytes cooldown min
+//	                              policy overload gb usd margin backoff
+//	egress SITE USD               dollars a GB that leaves the site
 //	rule PATTERN SITE…            residency
 //	friend OWNER USER LEVEL
 //	location OWNER SITE VERSION [pinned]
@@ -30,12 +32,15 @@ import (
 //	decide [N] [advise|observe] [freeze] [incomplete] [evacuate=SITE] [rollback=N]   window N, the next one by default
 //	outcome OWNER VERSION STATUS
 //	done                          every move under way has that outcome
+//	fail                          every move under way has failed
+//	imported OWNER SITE VERSION [pinned]
+//	plan                          what the last plan is worth
 //	restart                       goes on from a snapshot
 //	explain OWNER
 type script struct {
 	t      *testing.T
 	config Config
-	policy *TMatch
+	policy *Policy
 	tables map[string]*window.Table
 	window int
 }
@@ -137,7 +142,21 @@ func (s *script) do(f []string) string {
 	case "outcome":
 		s.outcome(f[1], uint64(s.number(f[2])), control.Status(f[3]))
 	case "done":
-		s.done()
+		s.end(control.Done)
+	case "fail":
+		s.end(control.Failed)
+	case "egress":
+		if s.config.Egress == nil {
+			s.config.Egress = make(map[string]float64)
+		}
+		s.config.Egress[f[1]] = s.number(f[2])
+	case "imported":
+		s.start()
+		s.policy.Apply(&control.Outcome{
+			Kind: control.Placement, Owner: f[1], Scope: f[2], Move: uint64(s.number(f[3])), Status: control.Imported, Pinned: len(f) > 4,
+		})
+	case "plan":
+		return shownPlan(s.policy.LastPlan())
 	case "restart":
 		s.restart()
 	case "explain":
@@ -177,6 +196,18 @@ func (s *script) configure(pairs []string) {
 			c.Cooldown = d
 		case "min":
 			c.MinRequests = int64(s.number(value))
+		case "policy":
+			c.Policy = value
+		case "overload":
+			c.Objective.Overload = s.number(value)
+		case "gb":
+			c.Objective.PerGB = s.number(value)
+		case "usd":
+			c.Objective.PerUSD = s.number(value)
+		case "margin":
+			c.Objective.Margin = s.number(value)
+		case "backoff":
+			c.BackOff = int(s.number(value))
 		default:
 			s.t.Fatalf("config %q", key)
 		}
@@ -249,7 +280,12 @@ func (s *script) decide(options []string) string {
 		in.Tables[name] = window.Merge(t.Rollup, t)
 	}
 	s.tables = nil
-	return printed(s.policy.Decide(in))
+	out := s.policy.Decide(in)
+	text := printed(out)
+	if out.Broken != nil {
+		text += "broken: " + out.Broken.Text + "\n"
+	}
+	return text
 }
 
 // printed is a decision as a script shows it.
@@ -284,13 +320,18 @@ func (s *script) outcome(owner string, version uint64, status control.Status) {
 	s.policy.Apply(&control.Outcome{Version: 1, Kind: control.Placement, Owner: owner, Move: version, Status: status})
 }
 
-func (s *script) done() {
+func (s *script) end(status control.Status) {
 	st := s.policy.state
 	for id := range int32(st.names.len()) {
 		if st.pending(id) != 0 {
-			s.outcome(st.names.at(id), st.moves[st.move[id]].version, control.Done)
+			s.outcome(st.names.at(id), st.moves[st.move[id]].version, status)
 		}
 	}
+}
+
+func shownPlan(p Plan) string {
+	return fmt.Sprintf("%d owners: weight %.6f + moving %.6f + overload %.6f = %.6f, bound %.6f, exact %v, gap %.6f; %d moves of %d B, $%.4f, %d B over\n",
+		p.Owners, p.Weight, p.Moving, p.Overload, p.Total, p.Bound, p.Exact, p.Gap, p.Moves, p.MovedBytes, p.USD, p.OverBytes)
 }
 
 func (s *script) restart() {
@@ -320,6 +361,15 @@ func (s *script) explain(owner string) string {
 	e := v.(Explanation)
 	var b strings.Builder
 	fmt.Fprintf(&b, "at %s (%s), version %d, L-match %s, traffic %d B, stored %d B", e.Site, e.Source, e.Version, e.LMatch, e.Traffic, e.Stored)
+	if e.Pinned {
+		b.WriteString(", pinned")
+	}
+	if e.Failures > 0 {
+		fmt.Fprintf(&b, ", %d failures", e.Failures)
+	}
+	if e.HeldUntil != nil {
+		fmt.Fprintf(&b, ", held until %s", e.HeldUntil.Format(time.RFC3339))
+	}
 	for _, part := range [][2]string{{"moving to", e.MovingTo}, {"stays:", e.Stays}} {
 		if part[1] != "" {
 			fmt.Fprintf(&b, ", %s %s", part[0], part[1])
@@ -332,6 +382,9 @@ func (s *script) explain(owner string) string {
 			km = fmt.Sprintf("%.0f km", *v.DistanceKm)
 		}
 		fmt.Fprintf(&b, "  %s: %s, NDW %.6f, SW %.0f, NSW %.6f, E %.6f, expected %d of %d", v.Site, km, v.NDW, v.SW, v.NSW, v.Weight, v.Expected, v.Limit)
+		if o := v.Terms; o != nil {
+			fmt.Fprintf(&b, ", moving %.6f, price %.6f, cost %.6f", o.Moving, o.Price, o.Cost)
+		}
 		if !v.Allowed {
 			b.WriteString(", not allowed")
 		}

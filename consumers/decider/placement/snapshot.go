@@ -9,8 +9,12 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// magic names the format and its version. A later version reads this one.
-const magic = "penstock/placement/1\n"
+// magic names the format and its version; firstMagic is the version before
+// failures in a row, promises and prices, which is read too.
+const (
+	magic      = "penstock/placement/2\n"
+	firstMagic = "penstock/placement/1\n"
+)
 
 // lasting are the flags that are in a snapshot; the others follow from the rest.
 const lasting = isOwner | pinned | matched | imported | moved
@@ -53,7 +57,7 @@ func (w *writer) bytes(v ...byte) { w.buf = append(w.buf, v...) }
 
 // Snapshot writes the state, ids in byte order: equal states have equal bytes,
 // however they came about.
-func (t *TMatch) Snapshot(out io.Writer) error {
+func (t *Policy) Snapshot(out io.Writer) error {
 	s := t.state
 	w := &writer{w: out, sum: xxhash.New(), buf: make([]byte, 0, 64<<10)}
 	w.bytes([]byte(magic)...)
@@ -75,6 +79,7 @@ func (t *TMatch) Snapshot(out io.Writer) error {
 			w.bytes(0)
 		}
 	}
+	s.writePromises(w)
 	w.uint(uint64(s.names.len()))
 	for _, id := range s.names.sorted {
 		s.writeID(w, id)
@@ -130,9 +135,26 @@ func (s *state) writeID(w *writer, id int32) {
 		w.int(m.bytes)
 		w.uint(uint64(m.from))
 		w.uint(uint64(m.to))
-		w.bytes(m.status, byte(m.code))
+		w.bytes(m.status, byte(m.code), m.fails)
+		if m.fails > 0 {
+			w.int(m.failed)
+		}
 	}
 	w.room()
+}
+
+// writePromises writes what was promised and what became of it, and the prices
+// of the last plan, by site number.
+func (s *state) writePromises(w *writer) {
+	p := &s.promises
+	w.bytes(p.badMoves, p.badSites)
+	w.int(p.ended)
+	w.int(p.bad)
+	w.int(p.total)
+	for i, load := range p.loads {
+		w.int(load)
+		w.fixed(math.Float64bits(s.prices[i]))
+	}
 }
 
 // writeSocial writes an owner's users as steps of rank: 1 to 2 bytes each.

@@ -15,7 +15,7 @@ import (
 )
 
 // busyPolicy has some of everything that a snapshot holds.
-func busyPolicy(t testing.TB, c Config, owners int) *TMatch {
+func busyPolicy(t testing.TB, c Config, owners int) *Policy {
 	p, err := New(c)
 	if err != nil {
 		t.Fatal(err)

@@ -54,6 +54,8 @@ type moveRecord struct {
 	from, to uint16
 	status   uint8 // 0: none decided
 	code     Code  // why it was decided
+	fails    uint8 // moves in a row that failed or expired
+	failed   int64 // event time (µs) of the last of them; noTime without
 }
 
 // doneMove is a line of the history that a rollback inverts.
@@ -87,6 +89,7 @@ type state struct {
 
 	now      int64  // end (µs) of the last window, noTime before the first
 	lastCase caseOf // of the last window that was decided
+	promises promises
 	digest   digest
 
 	// Of the last window, for explanations and for the next plan. They follow
@@ -96,6 +99,7 @@ type state struct {
 	best               []uint16
 	planned            int64 // end (µs) of the last planned window, or noTime
 	observed, expected []int64
+	prices             []float64 // weight of one byte at a site, by site number; of optimal
 }
 
 func newState(sites []Site) *state {
@@ -104,6 +108,7 @@ func newState(sites []Site) *state {
 		s.siteNames = append(s.siteNames, site.Name)
 	}
 	s.observed, s.expected = make([]int64, len(sites)+1), make([]int64, len(sites)+1)
+	s.prices, s.promises.loads = make([]float64, len(sites)+1), make([]int64, len(sites)+1)
 	s.digest.sites(s.siteNames)
 	return s
 }
@@ -147,7 +152,7 @@ func (s *state) siteName(n uint16) string {
 func (s *state) record(id int32) *moveRecord {
 	if s.move[id] < 0 {
 		s.move[id] = int32(len(s.moves))
-		s.moves = append(s.moves, moveRecord{changed: noTime, window: noTime})
+		s.moves = append(s.moves, moveRecord{changed: noTime, window: noTime, failed: noTime})
 	}
 	return &s.moves[s.move[id]]
 }

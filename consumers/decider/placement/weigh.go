@@ -37,7 +37,7 @@ func newWeights(sites int) *weights {
 //
 // (PAPERS §1.2, formulas 1 to 3; DESIGN §4.1.) The sum runs over friends in
 // ascending id, and no product is fused into it.
-func (t *TMatch) weigh(id int32, w *weights) {
+func (t *Policy) weigh(id int32, w *weights) {
 	s := t.state
 	clear(w.km)
 	clear(w.social)
@@ -126,7 +126,7 @@ func keepLeast(sites []int, values []int64, tolerance int64) []int {
 
 // nearest applies the three weights in their order: social and distance,
 // social, distance. What is left ties, and the first of it is the match.
-func (t *TMatch) nearest(sites []int, w *weights) []int {
+func (t *Policy) nearest(sites []int, w *weights) []int {
 	sites = keepLeast(sites, w.sum, t.tolerance)
 	sites = keepLeast(sites, w.nsw, t.tolerance)
 	return keepLeast(sites, w.ndw, t.tolerance)

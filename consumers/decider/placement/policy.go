@@ -21,6 +21,9 @@ const maxWorkers = 8
 // historyWindows is how far a rollback can reach back, in widths of a window.
 const historyWindows = 1024
 
+// maxBackOff is for how many windows at most an owner whose moves fail is held.
+const maxBackOff = 64
+
 // caseOf is the case of a window (paper §5.2.1).
 type caseOf uint8
 
@@ -33,9 +36,9 @@ const (
 
 var caseNames = [...]string{"", "minimal", "overhead-first", "overhead-continuous"}
 
-// TMatch is the paper's policy. It implements decider.Policy: one goroutine
+// Policy is policy tmatch or optimal, by its configuration. It implements decider.Policy: one goroutine
 // calls it at a time, and it uses several inside a decision.
-type TMatch struct {
+type Policy struct {
 	config     Config
 	configJSON []byte
 	state      *state
@@ -52,6 +55,8 @@ type TMatch struct {
 	words     int   // words of kept distances a user
 	limit     []int64
 	residency *Residency
+	objective Objective
+	egress    []float64 // US dollars a GB that leaves, by site number
 
 	// All of this follows from the state and is in no snapshot.
 	rule       []uint16 // residency rule by id, empty without rules
@@ -61,13 +66,14 @@ type TMatch struct {
 	evacuated  []bool   // by site: what best and ties were computed for
 	batch      []*weights
 	scratch    []int
+	last       lastPlan
 }
 
-var _ decider.Policy = (*TMatch)(nil)
+var _ decider.Policy = (*Policy)(nil)
 
 // New makes the policy in its first state: imported locations and friends are
 // known, nothing was seen. The error wraps ErrConfig and lists every fault.
-func New(c Config) (*TMatch, error) {
+func New(c Config) (*Policy, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -77,15 +83,17 @@ func New(c Config) (*TMatch, error) {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	n := len(c.Sites)
-	t := &TMatch{
+	t := &Policy{
 		config: c, configJSON: body, state: newState(c.Sites),
 		mean: c.Place == Mean, tolerance: int64(math.Round(c.TieTolerance * unit)),
 		workers: min(runtime.GOMAXPROCS(0), maxWorkers), siteIndex: make(map[string]uint16, n),
 		limit: make([]int64, n+1), residency: NewResidency(c.Sites, c.Residency), evacuated: make([]bool, n),
+		objective: c.Objective.withDefaults(), egress: make([]float64, n+1),
 	}
 	for i, s := range c.Sites {
 		t.siteIndex[s.Name] = uint16(i + 1)
 		t.limit[i+1] = usable(s.Capacity, c.Headroom)
+		t.egress[i+1] = c.Egress[s.Name]
 		t.addVector(sphere.FromDegrees(s.Lat, s.Lon))
 	}
 	t.width = len(t.corners)
@@ -97,7 +105,7 @@ func New(c Config) (*TMatch, error) {
 
 // Parse makes the policy from the bytes of Config. It is a decider.Factory but
 // for its result's type. Unknown fields are faults.
-func Parse(config []byte) (*TMatch, error) {
+func Parse(config []byte) (*Policy, error) {
 	var c Config
 	d := json.NewDecoder(bytes.NewReader(config))
 	d.DisallowUnknownFields()
@@ -115,7 +123,7 @@ func usable(capacity int64, headroom float64) int64 {
 	return int64(math.Floor(float64(capacity) * (1 - headroom)))
 }
 
-func (t *TMatch) addVector(v sphere.Vector) {
+func (t *Policy) addVector(v sphere.Vector) {
 	t.vectors = append(t.vectors, v)
 	for i, c := range t.corners {
 		if c == v {
@@ -127,7 +135,7 @@ func (t *TMatch) addVector(v sphere.Vector) {
 	t.corners = append(t.corners, v)
 }
 
-func (t *TMatch) importLocations() {
+func (t *Policy) importLocations() {
 	s, owners := t.state, sortedKeys(t.config.Locations)
 	ids := s.names.intern(owners, t.workers)
 	s.grow()
@@ -147,7 +155,7 @@ func (t *TMatch) importLocations() {
 	t.follow()
 }
 
-func (t *TMatch) importFriends() {
+func (t *Policy) importFriends() {
 	s, friends := t.state, t.config.Friends
 	var owners, users event.Dict
 	levels := make([]int64, len(friends))
@@ -166,31 +174,32 @@ func (t *TMatch) importFriends() {
 }
 
 // follow extends what follows from the state to the number of names.
-func (t *TMatch) follow() {
+func (t *Policy) follow() {
 	t.near = extend(t.near, t.state.names.len()*t.words, farAway)
 	t.growRules()
 }
 
 // Kind returns placement.
-func (t *TMatch) Kind() control.Kind { return control.Placement }
+func (t *Policy) Kind() control.Kind { return control.Placement }
 
 // Groups returns the one group that the policy reads.
-func (t *TMatch) Groups() []string { return []string{window.Owners} }
+func (t *Policy) Groups() []string { return []string{window.Owners} }
 
 // Width returns the width of the windows.
-func (t *TMatch) Width() time.Duration { return t.config.Window }
+func (t *Policy) Width() time.Duration { return t.config.Window }
 
 // Config returns the canonical JSON of the configuration, defaults filled in.
-func (t *TMatch) Config() []byte { return bytes.Clone(t.configJSON) }
+func (t *Policy) Config() []byte { return bytes.Clone(t.configJSON) }
 
 // SetWorkers sets how many goroutines a decision uses, at least 1; the default
 // is one a processor, at most 8. Results don't depend on it.
-func (t *TMatch) SetWorkers(n int) { t.workers = max(1, min(n, maxWorkers)) }
+func (t *Policy) SetWorkers(n int) { t.workers = max(1, min(n, maxWorkers)) }
 
 // Decide decides a closed window: see the package's documentation.
-func (t *TMatch) Decide(in decider.Input) decider.Output {
+func (t *Policy) Decide(in decider.Input) decider.Output {
 	s, r := t.state, new(reasons)
 	s.now = in.Window.End.UnixMicro()
+	t.last = lastPlan{}
 	t.forget()
 	l := t.learn(in.Tables)
 	l.report(r)
@@ -201,7 +210,9 @@ func (t *TMatch) Decide(in decider.Input) decider.Output {
 	p := &plan{t: t, in: &in, reasons: r}
 	p.evacuate(in.Operator.Evacuate)
 	enough := l.requests >= max(t.config.MinRequests, 1)
+	var broken *control.Reason
 	if enough {
+		broken = p.keep()
 		p.classify()
 	} else {
 		r.add(InsufficientSamples, "", 0, map[string]any{"requests": l.requests, "least": max(t.config.MinRequests, 1)},
@@ -216,7 +227,7 @@ func (t *TMatch) Decide(in decider.Input) decider.Output {
 		p.match()
 	}
 	commands := p.commands()
-	return decider.Output{Case: caseNames[p.kind], Reasons: r.list(s.names), Commands: commands}
+	return decider.Output{Case: caseNames[p.kind], Reasons: r.list(s.names), Commands: commands, Broken: broken}
 }
 
 // report says which rows could not be used.
@@ -240,7 +251,7 @@ func (l *learned) report(r *reasons) {
 }
 
 // forget drops the history that is older than historyWindows.
-func (t *TMatch) forget() {
+func (t *Policy) forget() {
 	s := t.state
 	oldest := s.now - historyWindows*t.config.Window.Microseconds()
 	keep := s.history[:0]

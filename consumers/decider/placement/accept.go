@@ -1,0 +1,211 @@
+package placement
+
+import (
+	"math"
+	"slices"
+)
+
+// total adds up whole numbers without leaving 64 bits, in any order.
+type total struct{ high, low int64 }
+
+const lowBits = 24
+
+func (t *total) add(v int64)   { t.high += v >> lowBits; t.low += v & (1<<lowBits - 1) }
+func (t *total) join(o total)  { t.high += o.high; t.low += o.low }
+func (t total) float() float64 { return float64(t.high)*(1<<lowBits) + float64(t.low) }
+
+// rate orders owners by a number per stored byte: one that has none stored comes
+// by the number itself. Its order is that of the numbers.
+func rate(v float64, stored int64) int64 {
+	bits := int64(math.Float64bits(v / float64(stored+1)))
+	if bits < 0 {
+		bits ^= math.MaxInt64
+	}
+	return bits
+}
+
+// above is by how much a load is above the usable capacity of a site.
+func (o *optimiser) above(site uint16, load int64) int64 {
+	return max(0, load-o.p.t.limit[site])
+}
+
+// aboveAll is Σ bytes over capacity of sites with such loads.
+func (o *optimiser) aboveAll(loads []int64) (sum int64) {
+	for j := range o.p.t.config.Sites {
+		sum += o.above(uint16(j+1), loads[j+1])
+	}
+	return sum
+}
+
+// leaves reports whether the plan moves an item.
+func (o *optimiser) leaves(id int32) bool {
+	t, s := o.p.t, o.p.t.state
+	return t.want[id] != s.site[id] && t.want[id] != 0 && s.why[id] == noReason
+}
+
+// gainOf is by how much less an owner costs at its new site than where it
+// stands; forced if it may not stand there.
+func (o *optimiser) gainOf(id int32, row []int64) (gain int64, forced bool) {
+	t, s := o.p.t, o.p.t.state
+	site := s.site[id]
+	if !o.open[t.ruleOf(id)][site-1] {
+		return 0, true
+	}
+	return row[site-1] - row[t.want[id]-1], false
+}
+
+// moverPart is what one worker finds in movers.
+type moverPart struct {
+	relief, rest []entry
+	gain         total
+	stay         []int64
+}
+
+// movers lists the owners that the plan moves: those that leave a site that is
+// over its capacity or that they may not be at, by traffic relieved a stored
+// byte, and the others by gain a stored byte. It returns by how much less all of
+// them cost than where they stand, and the loads of sites if those that may had
+// stayed.
+func (o *optimiser) movers() (relief, rest []entry, gain total, stay []int64) {
+	t, s, n := o.p.t, o.p.t.state, len(o.p.t.config.Sites)
+	parts := make([]moverPart, t.workers)
+	inBlocks(t.workers, o.count, func(w, lo, hi int) {
+		part, m := &parts[w], o.matchers[w]
+		if part.stay == nil {
+			part.stay = make([]int64, n+1)
+		}
+		row := make([]int64, n)
+		for i := lo; i < hi; i++ {
+			if i%touchAhead == 0 && !o.small {
+				o.touch(i, min(i+touchAhead, hi), m)
+			}
+			id := o.id(i)
+			if !o.leaves(id) {
+				continue
+			}
+			o.row(i, m, row)
+			less, forced := o.gainOf(id, row)
+			if !forced {
+				part.gain.add(less)
+				part.stay[t.want[id]] -= o.load[i]
+				part.stay[s.site[id]] += o.load[i]
+			}
+			e := entry{rank: s.names.rank[id], id: id}
+			if forced || o.above(s.site[id], o.stay[s.site[id]]) > 0 {
+				e.key = rate(float64(o.load[i]), s.stored[id])
+				part.relief = append(part.relief, e)
+			} else {
+				e.key = rate(float64(less), s.stored[id])
+				part.rest = append(part.rest, e)
+			}
+		}
+	})
+	stay = slices.Clone(o.p.expected)
+	for _, part := range parts {
+		gain.join(part.gain)
+		for j, v := range part.stay {
+			stay[j] += v
+		}
+	}
+	for w := range parts { // one list at a time is let go
+		relief = slices.Concat(relief, parts[w].relief)
+		parts[w].relief = nil
+	}
+	for w := range parts {
+		rest = slices.Concat(rest, parts[w].rest)
+		parts[w].rest = nil
+	}
+	return relief, rest, gain, stay
+}
+
+// guard holds back what the guardrails don't let through, and lists the rest. A
+// plan that isn't proved the best and is worth less than to move nobody (but who
+// must) is dropped.
+func (o *optimiser) guard() {
+	p := o.p
+	moves, volume := o.limits()
+	limited := !p.in.Operator.Frozen && (int64(o.moved) > moves || o.volume() > volume)
+	if o.moved > 0 && (limited || !o.solution.Exact) {
+		relief, rest, gain, stay := o.movers()
+		lost := gain.float() + o.perByte*float64(o.aboveAll(stay)-o.aboveAll(p.expected))
+		if !o.solution.Exact && lost < 0 {
+			o.drop(relief, rest)
+			o.cost += lost
+			limited = false
+		}
+		if limited {
+			o.limit(relief, rest, moves, volume)
+		}
+	}
+	o.report()
+	if p.in.Operator.Frozen {
+		for _, e := range p.gather(o.leaves) {
+			p.hold(e.id, Frozen, p.expected)
+		}
+		return
+	}
+	o.pick()
+}
+
+func (o *optimiser) limits() (moves, volume int64) {
+	moves, volume = int64(o.p.t.config.Limits.Moves), o.p.t.config.Limits.Bytes
+	if moves == 0 {
+		moves = math.MaxInt64
+	}
+	if volume == 0 {
+		volume = math.MaxInt64
+	}
+	return moves, volume
+}
+
+// volume is how many stored bytes the plan moves, as far as 64 bits hold it.
+func (o *optimiser) volume() int64 {
+	t := o.p.t
+	if t.config.Limits.Bytes == 0 {
+		return 0
+	}
+	parts := make([]total, t.workers)
+	inParts(t.workers, o.count, func(w, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if id := o.id(i); o.leaves(id) {
+				parts[w].add(t.state.stored[id])
+			}
+		}
+	})
+	for _, part := range parts[1:] {
+		parts[0].join(part)
+	}
+	if v := parts[0].float(); v < math.MaxInt64/2 {
+		return int64(v)
+	}
+	return math.MaxInt64
+}
+
+// drop lets all movers stay that may.
+func (o *optimiser) drop(lists ...[]entry) {
+	p, t, s := o.p, o.p.t, o.p.t.state
+	for _, list := range lists {
+		for _, e := range list {
+			if o.open[t.ruleOf(e.id)][s.site[e.id]-1] {
+				p.hold(e.id, NoImprovement, p.expected)
+				o.moved--
+			}
+		}
+	}
+}
+
+// pick lists what is moved, and why.
+func (o *optimiser) pick() {
+	p, t, s := o.p, o.p.t, o.p.t.state
+	for _, e := range p.gather(o.leaves) {
+		site, why := s.site[e.id], Improved
+		switch {
+		case p.evac[site-1]:
+			why = Evacuating
+		case o.above(site, o.stay[site]) > 0:
+			why = OverCapacity
+		}
+		s.why[e.id] = why
+		p.picks = append(p.picks, pick{id: e.id, from: site, to: t.want[e.id], why: why})
+	}
+}
