@@ -98,7 +98,9 @@ func (s S3) Client(t testing.TB) *minio.Client {
 }
 
 func (s S3) client() (c *minio.Client, closeIdle func(), err error) {
-	transport := &http.Transport{}
+	// A connection for each request: this server does not read all that some of
+	// them send, and takes the rest for the next request.
+	transport := &http.Transport{DisableKeepAlives: true}
 	c, err = minio.New(s.Endpoint[len("http://"):], &minio.Options{
 		Creds: credentials.NewStaticV4(s.AccessKey, s.SecretKey, ""), Region: s.Region,
 		Transport: transport, MaxRetries: 1, BucketLookup: minio.BucketLookupPath,

@@ -1,0 +1,146 @@
+package s3
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"penstock/infra/clock"
+)
+
+// longestPause bounds what a service may ask for by Retry-After.
+const longestPause = 30 * time.Second
+
+// transport carries the requests of one store. It ends connections on which the
+// service is silent, and hands on what a service says about its load.
+type transport struct {
+	*http.Transport
+	slow func(time.Duration)
+}
+
+func newTransport(o *Options, slow func(time.Duration)) *transport {
+	dial := net.Dialer{Timeout: o.Timeout, KeepAlive: 15 * time.Second}
+	return &transport{slow: slow, Transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := dial.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &impatient{Conn: c, clock: o.Clock, timeout: o.Timeout}, nil
+		},
+		TLSHandshakeTimeout: o.Timeout,
+		MaxIdleConns:        o.Connections,
+		MaxIdleConnsPerHost: o.Connections,
+		IdleConnTimeout:     o.Timeout,
+		// Content is what it is: nothing is to unpack it on the way.
+		DisableCompression: true,
+	}}
+}
+
+// RoundTrip sends one request. A connection on which a request with content was
+// refused is not used again: there are servers that answer before they have read
+// the content, and then take what is left of it for the next request.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	var conn net.Conn
+	if r.Body != nil {
+		r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+			GotConn: func(i httptrace.GotConnInfo) { conn = i.Conn },
+		}))
+	}
+	res, err := t.Transport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode == http.StatusServiceUnavailable || res.StatusCode == http.StatusTooManyRequests {
+		if s, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && s > 0 {
+			t.slow(min(time.Duration(min(s, 3600))*time.Second, longestPause))
+		}
+	}
+	if conn != nil && res.StatusCode >= 400 && res.ProtoMajor == 1 {
+		retire(conn)
+		res.Body = &lastBody{res.Body, conn}
+	}
+	return res, nil
+}
+
+// retire lets no further request out on a connection. One that chose it already
+// has not been sent then, and goes out on another.
+func retire(conn net.Conn) {
+	if wrapped, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = wrapped.NetConn()
+	}
+	if c, ok := conn.(*impatient); ok {
+		c.retired.Store(true)
+	}
+}
+
+// lastBody ends its connection when it has been read.
+type lastBody struct {
+	io.ReadCloser
+	conn net.Conn
+}
+
+func (b *lastBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		_ = b.conn.Close()
+	}
+	return n, err
+}
+
+func (b *lastBody) Close() error {
+	err := b.ReadCloser.Close()
+	_ = b.conn.Close()
+	return err
+}
+
+// impatient is a connection that ends when nothing has moved in either direction
+// for the timeout. A limit for the request as a whole would cut off large
+// objects.
+type impatient struct {
+	net.Conn
+	clock   clock.Clock
+	timeout time.Duration
+	retired atomic.Bool // nothing more is to be written
+}
+
+func (c *impatient) Read(b []byte) (int, error) {
+	if err := c.extend(); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(b)
+}
+
+func (c *impatient) Write(b []byte) (int, error) {
+	if c.retired.Load() {
+		return 0, net.ErrClosed
+	}
+	if err := c.extend(); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *impatient) extend() error { return c.SetDeadline(c.clock.Now().Add(c.timeout)) }
+
+// newCore returns a client that sends every request once; retries are ours.
+func newCore(o *Options, host string, t *transport) (*minio.Core, error) {
+	keys := credentials.NewStaticV4(o.AccessKey, o.SecretKey, o.SessionToken)
+	if o.AccessKey == "" {
+		keys = credentials.NewChainCredentials([]credentials.Provider{
+			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
+		})
+	}
+	return minio.NewCore(host, &minio.Options{
+		Creds: keys, Secure: o.Secure, Region: o.Region, Transport: t, MaxRetries: 1,
+	})
+}
