@@ -103,6 +103,8 @@ func check(r *Row, o *ImportOptions) error {
 		return bad("owner", r.Owner, "UTF-8, as in requests")
 	case r.Site == "" || len(o.Sites) > 0 && !slices.Contains(o.Sites, r.Site):
 		return bad("site", r.Site, "one of "+strings.Join(o.Sites, ", "))
+	case o.UnderWay != nil && o.UnderWay(r.Owner):
+		return fmt.Errorf("owner %.80q: a move of it has no outcome yet, import it again when it has: %w", r.Owner, ErrRow)
 	}
 	return nil
 }
