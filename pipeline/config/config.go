@@ -84,6 +84,9 @@ type Placement struct {
 	DeleteAfter Duration `yaml:"delete_after"`
 	// Cooldown is how long an owner that moved stays, in event time.
 	Cooldown Duration `yaml:"cooldown"`
+	// BackOff is for how many windows at most an owner is left alone whose moves
+	// fail, 1 to 64: it is 1, 2, 4 and so on after each failure in a row.
+	BackOff int `yaml:"back_off"`
 	// MinRequests is the least number of requests in a window for a decision.
 	MinRequests int `yaml:"min_requests"`
 	// Limits bound what one window may move.
@@ -224,7 +227,7 @@ func Default() Config {
 			Policy: Auto, Window: Duration(time.Hour), Alpha: 0.3, Beta: 0.7,
 			Objective: Objective{Overload: 100, PerGB: 1, PerUSD: 1, Margin: 0.02},
 			Place:     Auto, Traffic: "owner", DeleteAfter: Duration(24 * time.Hour),
-			Limits: Limits{Moves: 10_000, Bytes: 10_000_000_000}, TTL: Duration(24 * time.Hour),
+			Limits: Limits{Moves: 10_000, Bytes: 10_000_000_000}, TTL: Duration(24 * time.Hour), BackOff: 64,
 		},
 		Split:     Split{Policy: "greedy", Window: Duration(10 * time.Second), History: 5, MinSamples: 30, MaxStep: Step{Down: 0.5, Up: 0.2}},
 		Servers:   Servers{Policy: "A1", Window: Duration(time.Second), ServerCost: 1},

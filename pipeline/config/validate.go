@@ -121,6 +121,7 @@ func (c *checker) placement(p *Placement) {
 	c.oneOf("placement.place", p.Place, Auto, "latest", "mean")
 	c.oneOf("placement.traffic", p.Traffic, "owner", "requester")
 	c.need(p.MinRequests >= 0, "placement.min_requests", strconv.Itoa(p.MinRequests), "0 or more")
+	c.need(p.BackOff >= 1 && p.BackOff <= 64, "placement.back_off", strconv.Itoa(p.BackOff), "1 to 64 windows")
 	c.need(p.Limits.Moves >= 0, "placement.limits.moves", strconv.Itoa(p.Limits.Moves), "0 (no limit) or more")
 	c.need(p.TTL.Std() >= time.Second, "placement.ttl", p.TTL.String(), "at least 1s")
 	c.need(p.Objective.Overload > 0 && p.Objective.Overload <= maxObjective, "placement.objective.overload", num(p.Objective.Overload), "more than 0, at most "+num(maxObjective))

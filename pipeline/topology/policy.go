@@ -16,13 +16,20 @@ import (
 // policy is used where the file leaves it to the verb.
 func placementConfig(cfg *config.Config, policy string, friends []placement.Friend, locations map[string]control.Location) placement.Config {
 	p := cfg.Placement
+	if p.Policy != config.Auto {
+		policy = p.Policy
+	}
 	if p.Place == config.Auto {
-		p.Place = "latest"
+		p.Place = "" // The policy's own.
 	}
 	out := placement.Config{
 		Window: p.Window.Std(), Alpha: p.Alpha, Beta: p.Beta, Headroom: p.Headroom, TieTolerance: p.TieTolerance,
 		Place: p.Place, Traffic: p.Traffic, Limits: placement.Limits{Moves: p.Limits.Moves, Bytes: int64(p.Limits.Bytes)},
 		Cooldown: p.Cooldown.Std(), MinRequests: int64(p.MinRequests), Friends: friends, Locations: locations,
+		Policy: policy, BackOff: p.BackOff,
+	}
+	if policy == placement.Optimal {
+		out.Objective, out.Egress = placement.Objective(p.Objective), cfg.Prices.Egress
 	}
 	for _, s := range cfg.Sites {
 		out.Sites = append(out.Sites, placement.Site{

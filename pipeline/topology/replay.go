@@ -126,7 +126,7 @@ func (r *running) readInputs(ctx context.Context) error {
 	if err := r.readLocations(ctx); err != nil {
 		return err
 	}
-	r.policy = placementConfig(r.Config, "tmatch", friends, r.known)
+	r.policy = placementConfig(r.Config, placement.TMatch, friends, r.known)
 	policy, err := placement.New(r.policy)
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ func (d *deciding) make(ctx context.Context) (*decider.Decider, error) {
 	if err != nil {
 		return nil, err
 	}
-	policy, err := placement.New(placementConfig(d.Config, "tmatch", nil, imported))
+	policy, err := placement.New(placementConfig(d.Config, placement.Optimal, nil, imported))
 	if err != nil {
 		return nil, err
 	}
