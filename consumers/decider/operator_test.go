@@ -1,6 +1,7 @@
 package decider
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -275,4 +276,58 @@ func windowSeqs(w *world, n int) uint64 {
 	}
 	w.t.Errorf("the unanswered command of window %d is gone", n)
 	return 0
+}
+
+// TestImportedLocationsEnterRecordedState: what the operator says of where data is
+// comes between windows, in its turn, to a decider that decides; it is decided
+// again with the windows, and a move under way is still answered by its mover.
+func TestImportedLocationsEnterRecordedState(t *testing.T) {
+	w := newWorld(t, 2, bus.Replay)
+	r := w.start()
+	imported := func(owner, site string, version uint64) {
+		t.Helper()
+		body, err := control.Encode(control.Outcome{
+			Version: 1, Kind: control.Placement, Scope: site, Owner: owner, Move: version, Status: control.Imported, At: time.Unix(0, 0).UTC(),
+		})
+		w.ok(err)
+		_, err = w.client.Publish(w.ctx, bus.Msg{Subject: subject.Outcomes("placement", site), Data: body})
+		w.ok(err)
+	}
+	step := func(n int, want string) *decided {
+		t.Helper()
+		w.close(n, row{n, "ann", 9})
+		d := w.next()
+		got := ""
+		for _, c := range d.commands {
+			for _, m := range c.Placement.Moves {
+				got += fmt.Sprintf("%s %s to %s %d;", m.Owner, m.From, m.To, m.Version)
+			}
+		}
+		if got != want {
+			t.Errorf("window %d: %q, expected %q", n, got, want)
+		}
+		return d
+	}
+	imported("ann", "west", 5) // before anybody has seen her
+	w.settle(step(0, "ann west to north 6;"))
+	imported("ann", "east", 9)
+	d := step(1, "ann east to west 10;")
+	r.settled()
+	if n := r.Status().Unanswered; n != 1 {
+		t.Errorf("%d moves unanswered", n)
+	}
+	imported("ann", "north", 10) // the mover finds that it comes too late
+	r.kill()
+	r = w.start()
+	w.answer = func(control.Move) control.Status { return control.Refused }
+	w.settle(d)
+	step(2, "ann north to east 11;")
+	r.settled()
+	if n := r.Status().Unanswered; n != 1 {
+		t.Errorf("%d moves unanswered after the refusal of the first", n)
+	}
+	r.stop()
+	if _, err := Load(w.ctx, w.reading()); err != nil {
+		t.Error(err)
+	}
 }
