@@ -31,5 +31,5 @@ func fresh() string { return fmt.Sprintf("store-%d", bucket.Add(1)) }
 
 func TestConformance(t *testing.T) {
 	c := bustest.Client(t, bustest.Start(t))
-	objectstoretest.Run(t, func(t *testing.T) objectstore.Store { return open(t, c, fresh()) })
+	objectstoretest.Run(t, func(t *testing.T) objectstore.Store { return open(t, c, fresh()) }, objectstoretest.Options{Large: 64 << 20, Memory: 48 << 20})
 }

@@ -19,5 +19,5 @@ func open(t testing.TB, b Backend, o Options) *Store {
 }
 
 func TestConformance(t *testing.T) {
-	objectstoretest.Run(t, func(t *testing.T) objectstore.Store { return open(t, NewMemory(nil), Options{}) })
+	objectstoretest.Run(t, func(t *testing.T) objectstore.Store { return open(t, NewMemory(nil), Options{}) }, objectstoretest.Options{Memory: -1})
 }

@@ -2,6 +2,7 @@ package objectstoretest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,46 +20,108 @@ import (
 // greatest length.
 var Names = []string{
 	"alice", "a@example.com", "2001:db8::1", "100%", "with space", "größe/文書", "../../etc/passwd", ".", "..", "b64=x",
-	"Case", "case", "~", "a/b", "a", strings.Repeat("a", 200), strings.Repeat("a", 201), strings.Repeat("ä", 512),
+	"Case", "case", "~", "a/b", "a", ".hidden", "%2e%2e", "a b/c d", "#?&+", "*", ">", "a.b", "-", strings.Repeat("a", 200), strings.Repeat("a", 201), strings.Repeat("ä", 512),
 	strings.Repeat("/", 1024), strings.Repeat("a", 400), "\x00\xff",
 }
 
+// Options say what of the suite needs a hand from the backend's test, and how
+// hard it is to be. The zero value leaves out what needs a hand.
+type Options struct {
+	// Foreign puts things into the place of a store, beside and among the owner's
+	// data, that are nobody's data, and returns a function that fails the test
+	// unless they are as they were.
+	Foreign func(t *testing.T, s objectstore.Store, owner string) (check func(t *testing.T))
+	// Large is the size of the large object in bytes. Defaults to 32 MiB.
+	Large int64
+	// Leave leaves in the place of a store what a process leaves that dies while
+	// it puts an object of the owner, and returns a function that fails the test
+	// if any of it is still there.
+	Leave func(t *testing.T, s objectstore.Store, owner string) (gone func(t *testing.T))
+	// Lose makes the barrier of a Held go as it does when its holder's machine
+	// dies, or the line to it: without a Release.
+	Lose func(t *testing.T, s objectstore.Store, h objectstore.Held)
+	// Many is the number of objects of the owner with many. Defaults to 300.
+	Many int
+	// Memory is by how many bytes the heap may grow while the large object is
+	// written and read. Defaults to half of Large; negative checks nothing, for a
+	// place that is in this process's memory.
+	Memory int64
+	// Other opens the place of a store once more, as another process does: the two
+	// share nothing in memory.
+	Other func(t *testing.T, s objectstore.Store) objectstore.Store
+}
+
+// test is a part of the suite.
+type test func(t *testing.T, s objectstore.Store, o *Options)
+
 // Run runs the whole suite. newStore returns a fresh store each time.
-func Run(t *testing.T, newStore func(t *testing.T) objectstore.Store) {
-	tests := map[string]func(*testing.T, objectstore.Store){
-		"names":       testNames,
-		"objects":     testObjects,
-		"bad names":   testBadNames,
-		"absent":      testAbsent,
-		"large":       testLarge,
-		"versions":    testVersions,
-		"marks":       testMarks,
-		"marks races": testMarkRace,
-		"closed":      testClosed,
-		"delete":      testDelete,
+func Run(t *testing.T, newStore func(t *testing.T) objectstore.Store, options ...Options) {
+	var o Options
+	if len(options) > 0 {
+		o = options[0]
 	}
-	barrier := map[string]func(*testing.T, objectstore.Store){
-		"hold":              testHold,
-		"hold and changed":  testHoldChanged,
-		"hold keeps off":    testHoldKeepsOff,
-		"hold and delete":   testHoldDelete,
-		"no write is lost":  testNoWriteLost,
-		"delete and create": testDeleteCreateRace,
-	}
-	records := map[string]func(*testing.T, objectstore.Store){
-		"append":         testAppend,
-		"append repeats": testAppendRepeats,
-		"append closed":  testAppendClosed,
-	}
-	if newStore(t).Capabilities().Barrier {
-		maps.Copy(tests, barrier)
-	}
-	if _, ok := newStore(t).(objectstore.Records); ok {
-		maps.Copy(tests, records)
-	}
+	o.Large, o.Many = cmp.Or(o.Large, 32<<20), cmp.Or(o.Many, 300)
+	o.Memory = cmp.Or(o.Memory, o.Large/2)
+	probe := newStore(t)
+	tests := o.tests(probe)
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
-		t.Run(name, func(t *testing.T) { tests[name](t, newStore(t)) })
+		t.Run(name, func(t *testing.T) { tests[name](t, newStore(t), &o) })
 	}
+	c := probe.Capabilities()
+	t.Logf("barrier: %v, durable: %v; %d tests", c.Barrier, c.Durable, len(tests))
+}
+
+func plain(f func(*testing.T, objectstore.Store)) test {
+	return func(t *testing.T, s objectstore.Store, _ *Options) { f(t, s) }
+}
+
+// tests are those that a store like s must pass.
+func (o *Options) tests(s objectstore.Store) map[string]test {
+	tests := map[string]test{
+		"names":        plain(testNames),
+		"object names": plain(testObjectNames),
+		"objects":      plain(testObjects),
+		"bad names":    plain(testBadNames),
+		"absent":       plain(testAbsent),
+		"breaks off":   plain(testBreaksOff),
+		"versions":     plain(testVersions),
+		"marks":        plain(testMarks),
+		"marks races":  plain(testMarkRace),
+		"closed":       plain(testClosed),
+		"delete":       plain(testDelete),
+		"large":        testLarge,
+		"many":         testMany,
+		"readers":      plain(testReaders),
+		"writers":      plain(testWriters),
+		"repeats":      plain(testRepeats),
+	}
+	add := func(when bool, more map[string]test) {
+		if when {
+			maps.Copy(tests, more)
+		}
+	}
+	barrier := s.Capabilities().Barrier
+	add(!barrier, map[string]test{"no barrier": plain(testNoBarrier)})
+	add(barrier, map[string]test{
+		"hold":              plain(testHold),
+		"hold and changed":  plain(testHoldChanged),
+		"hold keeps off":    plain(testHoldKeepsOff),
+		"hold and delete":   plain(testHoldDelete),
+		"hold given up":     plain(testHoldGivenUp),
+		"no write is lost":  plain(testNoWriteLost),
+		"delete and create": plain(testDeleteCreateRace),
+	})
+	add(barrier && o.Lose != nil, map[string]test{"hold lost": testHoldLost})
+	add(barrier && o.Other != nil, map[string]test{"hold by another": testHoldByAnother, "writers of two": testWritersOfTwo})
+	add(o.Foreign != nil, map[string]test{"foreign": testForeign})
+	add(o.Leave != nil, map[string]test{"leftovers": testLeftovers})
+	_, records := s.(objectstore.Records)
+	add(records, map[string]test{
+		"append":         plain(testAppend),
+		"append repeats": plain(testAppendRepeats),
+		"append closed":  plain(testAppendClosed),
+	})
+	return tests
 }
 
 var writable objectstore.Mark // a copy that may be written to
@@ -229,7 +292,7 @@ func (f failing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func testLarge(t *testing.T, s objectstore.Store) {
+func testBreaksOff(t *testing.T, s objectstore.Store) {
 	big := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 	o, err := s.Put(t.Context(), "o", "big", bytes.NewReader(big), writable)
 	ok(t, err)
