@@ -1,0 +1,219 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"penstock/infra/objectstore"
+)
+
+const (
+	// manySlots is how many slots an owner's changes in a table may be counted in
+	// before they are put together.
+	manySlots = 64
+	// sizesKept bounds the memory for sizes that are known.
+	sizesKept = 10_000
+)
+
+// listing is what an owner has here. Its objects' sizes are not filled in.
+type listing struct {
+	mark    objectstore.Mark
+	objects []objectstore.Object // ascending by name
+	many    []string             // labels of tables whose changes are counted in too many slots
+}
+
+// look reads the mark and which objects there are at which versions, without
+// reading them. ErrNoOwner.
+func (s *Store) look(ctx context.Context, q querier, owner string) (l listing, err error) {
+	if l.mark, err = s.state(ctx, q, owner); err != nil {
+		return l, err
+	}
+	if l.mark.State == objectstore.Absent {
+		return l, fmt.Errorf("owner %.80q: %w", owner, objectstore.ErrNoOwner)
+	}
+	if l.objects, err = s.loose(ctx, q, owner); err != nil {
+		return l, err
+	}
+	for _, t := range s.tables {
+		if !t.kind.fits(owner) {
+			continue
+		}
+		version, slots, err := s.version(ctx, q, t, owner, true)
+		if err != nil {
+			return l, err
+		}
+		if slots > manySlots {
+			l.many = append(l.many, t.label)
+		}
+		if version != "" {
+			l.objects = append(l.objects, objectstore.Object{Name: t.object, Version: version})
+		}
+	}
+	slices.SortFunc(l.objects, func(a, b objectstore.Object) int { return cmp.Compare(a.Name, b.Name) })
+	return l, nil
+}
+
+// version returns the version of an owner's rows of a table, and in how many
+// slots their changes are counted; empty if there are no rows and some are asked
+// for. Slots are numbered over all owners and times, so that a copy that was
+// deleted and comes back has other versions. Columns are part of it: to add one
+// changes every row.
+func (s *Store) version(ctx context.Context, q querier, t *table, owner string, some bool) (version string, slots int, err error) {
+	var there bool
+	var first, n, columns int64
+	err = q.QueryRow(ctx, fmt.Sprintf(s.sql(`SELECT EXISTS (SELECT FROM %s t WHERE %s), count(c.slot),
+			coalesce(min(c.slot), 0), coalesce(sum(c.n), 0)::bigint,
+			(SELECT hashtextextended(string_agg(a.attname || ' ' || a.atttypid, ',' ORDER BY a.attname::text COLLATE "C"), 0)
+				FROM pg_attribute a WHERE a.attrelid = %d AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '')
+		FROM {S}.changes c WHERE c.owner = %s AND c.object = %s`),
+		t.ident, t.of(owner, "t."), t.oid, bytea(owner), literal(t.label))).Scan(&there, &slots, &first, &n, &columns)
+	if err != nil {
+		return "", 0, fmt.Errorf("read version of %s: %w", t.label, err)
+	}
+	if some && !there {
+		return "", slots, nil
+	}
+	return fmt.Sprintf("%d.%d.%08x", first, n, uint32(columns)), slots, nil
+}
+
+// version is that of the whole.
+func (l listing) version() string {
+	sum := sha256.New()
+	for _, o := range l.objects {
+		fmt.Fprintf(sum, "%q %s\n", o.Name, o.Version)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// List returns the objects of an owner: its rows, one object a table, and others.
+// Tables in which it has none are no objects. Sizes of rows are computed by the
+// server, where they aren't known for that version.
+func (s *Store) List(ctx context.Context, owner string) (objectstore.Listing, error) {
+	var out objectstore.Listing
+	var many []string
+	if err := checkOwner(owner); err != nil {
+		return out, err
+	}
+	err := s.reading(ctx, func(tx pgx.Tx) error {
+		l, err := s.look(ctx, tx, owner)
+		if err != nil {
+			return err
+		}
+		many = l.many
+		out = objectstore.Listing{Objects: l.objects, Mark: l.mark, Version: l.version()}
+		for i := range out.Objects {
+			o := &out.Objects[i]
+			if t := s.byName[o.Name]; t != nil {
+				if o.Size, err = s.size(ctx, tx, t, owner, o.Version); err != nil {
+					return err
+				}
+			}
+			out.Bytes += o.Size
+		}
+		return nil
+	})
+	if err != nil {
+		return objectstore.Listing{}, err
+	}
+	s.gather(ctx, owner, many)
+	return out, nil
+}
+
+// gather puts the changes of tables together that were counted in very many
+// slots, which writers in frozen transactions make. It is left for another time
+// where somebody has the slots.
+func (s *Store) gather(ctx context.Context, owner string, labels []string) {
+	for _, label := range labels {
+		err := s.writing(ctx, func(tx pgx.Tx) error {
+			of := fmt.Sprintf("owner = %s AND object = %s", bytea(owner), literal(label))
+			_, err := tx.Conn().PgConn().Exec(ctx, fmt.Sprintf(s.sql(`SET LOCAL lock_timeout = 20;
+				WITH first AS (SELECT slot FROM {S}.changes WHERE %[1]s ORDER BY slot LIMIT 1 FOR NO KEY UPDATE),
+				gone AS (DELETE FROM {S}.changes WHERE %[1]s AND slot IN (
+					SELECT slot FROM {S}.changes WHERE %[1]s AND slot > (SELECT slot FROM first) FOR UPDATE SKIP LOCKED) RETURNING n)
+				UPDATE {S}.changes SET n = n + (SELECT coalesce(sum(n), 0) FROM gone) WHERE %[1]s AND slot = (SELECT slot FROM first)`), of)).ReadAll()
+			return err
+		})
+		if err != nil && code(err) != lockNotAvailable {
+			s.o.Logger.Debug().Err(err).Str("table", label).Msg("changes counted in many places stay there for now")
+		}
+	}
+}
+
+type sizeKey struct{ owner, object string }
+
+type size struct {
+	version string
+	bytes   int64
+}
+
+// size returns the length of an owner's rows of a table as they are sent.
+func (s *Store) size(ctx context.Context, q querier, t *table, owner, version string) (int64, error) {
+	key := sizeKey{owner, t.object}
+	s.mu.Lock()
+	known := s.sizes[key]
+	s.mu.Unlock()
+	if known.version == version {
+		return known.bytes, nil
+	}
+	columns, err := t.columns(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	var n int64
+	err = q.QueryRow(ctx, fmt.Sprintf("SELECT coalesce(sum(%s), 0)::bigint FROM %s t WHERE %s",
+		lengthOf(columns), t.ident, t.of(owner, "t."))).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("measure %s: %w", t.label, err)
+	}
+	n += int64(len(header(columns)))
+	s.remember(key, size{version, n})
+	return n, nil
+}
+
+func (s *Store) remember(key sizeKey, z size) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.sizes) >= sizesKept {
+		clear(s.sizes) // it costs no more than to measure again
+	}
+	s.sizes[key] = z
+}
+
+// plain are types whose text holds nothing that is escaped when rows are sent.
+var plain = []string{
+	"int2", "int4", "int8", "oid", "float4", "float8", "numeric", "bool", "uuid", "date",
+	"time", "timetz", "timestamp", "timestamptz", "interval", "inet", "cidr", "macaddr",
+}
+
+// lengthOf is an SQL expression for the length of a row t as it is sent.
+func lengthOf(columns []column) string {
+	sum := []string{fmt.Sprint(len(columns))} // tabs and the end of the line
+	for _, c := range columns {
+		text := "octet_length(format('%s', t." + c.ident() + "))"
+		if !slices.Contains(plain, c.kind) {
+			text = "2 * " + text + " - octet_length(translate(format('%s', t." + c.ident() + "), E'\\\\\\b\\f\\n\\r\\t' || chr(11), ''))"
+		}
+		sum = append(sum, "CASE WHEN t."+c.ident()+" IS NULL THEN 2 ELSE "+text+" END")
+	}
+	return strings.Join(sum, " + ")
+}
+
+// missing tells an object that isn't there from an owner who isn't.
+func (s *Store) missing(ctx context.Context, q querier, owner, name string) error {
+	m, err := s.state(ctx, q, owner)
+	switch {
+	case err != nil:
+		return err
+	case m.State == objectstore.Absent:
+		return fmt.Errorf("owner %.80q: %w", owner, objectstore.ErrNoOwner)
+	default:
+		return fmt.Errorf("object %.80q of owner %.80q: %w", name, owner, objectstore.ErrNoObject)
+	}
+}
