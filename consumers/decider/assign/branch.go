@@ -24,6 +24,7 @@ func (c *core) optimise(prices []float64, nodes int) answer {
 	for j := range min(len(prices), len(p)) {
 		p[j] = prices[j] * float64(bytes)
 	}
+	c.tighten(f, p)
 	f.solve(p)
 	p = slices.Clone(f.price[:f.sites])
 	for j, r := range c.room {
@@ -34,6 +35,7 @@ func (c *core) optimise(prices []float64, nodes int) answer {
 	l := c.rounded(f)
 	l.improve(f, p)
 	a := answer{slot: l.slot, value: c.value(l.slot), bound: c.bound(f, bytes, p)}
+	root := a.bound
 	a.price = make([]float64, f.sites)
 	for j := range a.price {
 		a.price[j] = min(p[j]/float64(bytes), c.overload)
@@ -43,7 +45,7 @@ func (c *core) optimise(prices []float64, nodes int) answer {
 		if !a.bound.less(a.value) || nodes == 0 {
 			break
 		}
-		less, was := c.without(f, p, a.bound, a.value)
+		less, was := c.without(f, p, root, a.value)
 		budget := nodes
 		if nodes < 0 {
 			budget = less.budget()
@@ -119,6 +121,7 @@ func (c *core) branch(value wide, budget int, prices []float64) answer {
 func (s *search) node(prices []float64) {
 	s.nodes++
 	f, c := s.f, s.c
+	c.tighten(f, prices)
 	f.solve(prices)
 	p := slices.Clone(f.price[:f.sites])
 	bound := c.bound(f, s.bytes, p)
@@ -135,13 +138,12 @@ func (s *search) node(prices []float64) {
 	if item < 0 {
 		return // All is held: the assignment of this node has been valued.
 	}
-	least := c.regret(f, item, slots[0].slot, p)
+	least := math.Inf(1)
 	for _, e := range slots {
-		least = min(least, c.regret(f, item, e.slot, p))
+		least = min(least, e.cost)
 	}
 	for _, e := range slots {
-		v := c.regret(f, item, e.slot, p)
-		step := v - least - 1e-9*math.Abs(v) - 1
+		step := e.cost - least - 1e-9*math.Abs(e.cost) - 1
 		switch {
 		case step > 0 && !bound.plus(wideOfFloat(step)).less(s.value):
 			continue // Its price alone is too much.

@@ -16,6 +16,7 @@ type core struct {
 	cost     []int64  // by slot
 	room     []int64  // by site: what is left for these items, negative if already over
 	settled  wide     // cost of the items left out, without overload
+	beyond   int64    // bytes that are over wherever these items go, counted in no load
 }
 
 func newCore(room []int64, overload float64) *core {
@@ -46,7 +47,7 @@ func (c *core) value(slot []int32) wide {
 		left[c.site[s]] -= c.load[i]
 		sum = sum.plus(wideOf(c.cost[s]))
 	}
-	var over int64
+	over := c.beyond
 	for _, v := range left {
 		over += max(0, -v)
 	}
@@ -95,6 +96,52 @@ func (c *core) relax() (f *flow, bytes int64) {
 	return f, bytes
 }
 
+// excessOf is the part of an item's load that is over at a site for certain,
+// because the item alone is more than what items that are held leave there. An
+// item that costs a price for what fits and overload for its excess costs at most
+// what it adds: if it is there, all other load of the site is over as well. A
+// bound with this is the better the less room there is, as in a knapsack.
+func (f *flow) excessOf(i int, s int32) int64 {
+	if f.left == nil || f.held(i) {
+		return 0
+	}
+	return max(0, f.load[i]-f.left[f.site[s]])
+}
+
+// tighten looks at what the held items leave, and has the excess of all others
+// cost what it costs above the prices.
+func (c *core) tighten(f *flow, prices []float64) {
+	if c.same() {
+		return // Whole items are exact already.
+	}
+	if f.left == nil {
+		f.left = make([]int64, f.sites)
+	}
+	copy(f.left, c.room)
+	for i, w := range f.load {
+		if f.held(i) {
+			f.left[f.site[f.only[i]]] -= w
+		}
+	}
+	for j := range f.left {
+		f.left[j] = max(f.left[j], 0)
+	}
+	for i, w := range f.load {
+		for s := f.off[i]; s < f.off[i+1]; s++ {
+			f.unit[s] = (float64(c.cost[s]) + c.surcharge(f, i, s, prices)) / float64(w)
+		}
+	}
+}
+
+// surcharge is what an item's excess costs above its price.
+func (c *core) surcharge(f *flow, i int, s int32, prices []float64) float64 {
+	x := f.excessOf(i, s)
+	if x == 0 {
+		return 0
+	}
+	return float64((f.last - prices[f.site[s]]) * float64(x))
+}
+
 // bound is the Lagrangian dual of the core at the flow's prices: no assignment
 // that keeps what the flow holds costs less. It is computed in whole numbers of
 // 2^-shift units, so that no rounding can lift it; prices that are rounded are
@@ -105,7 +152,7 @@ func (c *core) bound(f *flow, bytes int64, prices []float64) wide {
 	// From the exact product: the flow's own may have been rounded up.
 	last := min(fixed(f.last, shift), product(overload, bytes).int64())
 	price := make([]int64, f.sites)
-	var sum wide
+	sum := product(overload, c.beyond)
 	for j := range price {
 		price[j] = min(fixed(prices[j], shift), last)
 		sum = sum.minus(c.conjugate(f, j, price[j], overload, bytes))
@@ -120,7 +167,12 @@ func (c *core) bound(f *flow, bytes int64, prices []float64) wide {
 		}
 		least := widest
 		for s := lo; s < hi; s++ {
-			least = least.least(wideOf(c.cost[s]).up(shift).plus(product(price[f.site[s]], w)))
+			x := f.excessOf(i, s)
+			v := wideOf(c.cost[s]).up(shift).plus(product(price[f.site[s]], w-x))
+			if x > 0 {
+				v = v.plus(product(overload, x))
+			}
+			least = least.least(v)
 		}
 		sum = sum.plus(least)
 	}
@@ -145,7 +197,8 @@ func (c *core) conjugate(f *flow, j int, price, overload, bytes int64) wide {
 
 // shift is the greatest for which prices fit 62 bits, and sums 124.
 func (c *core) shift(f *flow) uint {
-	var total, over, cost float64
+	var total, cost float64
+	over := float64(c.beyond)
 	for i, w := range f.load {
 		total += float64(w)
 		var most int64
@@ -169,7 +222,7 @@ func (c *core) shift(f *flow) uint {
 func (c *core) without(f *flow, prices []float64, bound, value wide) (less *core, was []int32) {
 	gap := value.minus(bound).float()
 	less = newCore(c.room, c.overload)
-	less.settled = c.settled
+	less.settled, less.beyond = c.settled, c.beyond
 	for i, w := range c.load {
 		least := math.Inf(1)
 		for s := c.off[i]; s < c.off[i+1]; s++ {
@@ -192,7 +245,7 @@ func (c *core) without(f *flow, prices []float64, bound, value wide) (less *core
 	return less, was
 }
 
-// regret is what a slot costs with its price.
+// regret is what a slot costs with its price, and its excess.
 func (c *core) regret(f *flow, i int, s int32, prices []float64) float64 {
-	return float64(c.cost[s]) + float64(prices[c.site[s]]*float64(f.load[i]))
+	return float64(c.cost[s]) + float64(prices[c.site[s]]*float64(f.load[i])) + c.surcharge(f, i, s, prices)
 }

@@ -24,6 +24,7 @@ type flow struct {
 	second []int64
 	middle []float64
 	last   float64
+	left   []int64 // by site: room that held items leave; nil if it isn't used
 
 	at     []int32   // by item: its slot, or -1-k of shares[k]
 	shares [][]int64 // of a split item: load by slot

@@ -1,6 +1,9 @@
 package assign
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const (
 	// slots is how many sites a candidate of the repair may choose from.
@@ -14,16 +17,18 @@ const (
 // least.
 func (p *Problem) large(o Options, total int64) *Solution {
 	prices, jitter := p.sample(o, total)
+	t := terms{room: p.Room, overload: p.Overload, jitter: jitter, least: slices.Min(p.Room)}
 	var best *Solution
 	var cost wide
 	bound := wide{math.MinInt64, 0}
 	for round := 1; round <= o.Rounds; round++ {
-		r := p.pass(prices, jitter, total)
+		t.prices = prices
+		r := p.pass(t, total)
 		if bound.less(r.bound) {
 			bound = r.bound
 		}
 		s := &Solution{Site: r.site, Prices: prices, Method: MethodPrices}
-		value, next := p.repair(r, prices, s)
+		value, next := p.repair(r, t, s)
 		s.Cost = value.int64()
 		if best == nil || value.less(cost) {
 			best, cost = s, value
@@ -57,20 +62,43 @@ type tally struct {
 	_      [64]byte // Workers don't share a cache line.
 }
 
+// terms are what sites ask for, besides an item's costs.
+type terms struct {
+	room     []int64
+	overload float64
+	prices   []float64
+	jitter   float64 // cost a byte
+	least    int64   // of the rooms
+}
+
+// value is what an item costs at a site: its cost there, the price of what fits,
+// and overload for what alone is more than the room.
+func (t *terms) value(cost int64, j int, load int64) float64 {
+	v := float64(cost) + float64(t.prices[j]*float64(load))
+	if load > t.least {
+		v += t.surcharge(j, load)
+	}
+	return v
+}
+
+func (t *terms) surcharge(j int, load int64) float64 {
+	return float64((t.overload - t.prices[j]) * float64(max(load-t.room[j], 0)))
+}
+
 // pass gives each item its best site at the prices. Sites that are as good as the
 // best but for jitter a byte are drawn by lot: many items without a preference
 // would otherwise all go one way, and no price could part them.
-func (p *Problem) pass(prices []float64, jitter float64, total int64) *pass {
+func (p *Problem) pass(at terms, total int64) *pass {
 	n, m := len(p.Load), p.Sites
 	r := &pass{
 		site: make([]uint16, n), second: make([]uint16, n), regret: make([]float32, n), used: make([]int64, m),
 	}
 	free := true
-	for _, v := range prices {
+	for _, v := range at.prices {
 		free = free && v == 0
 	}
 	if free {
-		jitter = 0 // Least costs are the optimum if they fit; only equal ones are drawn.
+		at.jitter = 0 // Least costs are the optimum if they fit; only equal ones are drawn.
 	}
 	by := make([]tally, p.Workers)
 	inBlocks(p.Workers, n, func(worker, lo, hi int) {
@@ -80,7 +108,7 @@ func (p *Problem) pass(prices []float64, jitter float64, total int64) *pass {
 		}
 		p.Rows(worker, lo, hi, t.out[:(hi-lo)*m])
 		for i := lo; i < hi; i++ {
-			r.place(t, i, p.Load[i], t.out[(i-lo)*m:(i-lo+1)*m], prices, jitter)
+			r.place(t, i, p.Load[i], t.out[(i-lo)*m:(i-lo+1)*m], &at)
 		}
 	})
 	for _, t := range by {
@@ -89,7 +117,7 @@ func (p *Problem) pass(prices []float64, jitter float64, total int64) *pass {
 		}
 		r.weight, r.bound = r.weight.plus(t.weight), r.bound.plus(t.dual)
 	}
-	for j, v := range prices {
+	for j, v := range at.prices {
 		r.bound = r.bound.minus(priceUp(v, min(p.Room[j], total)))
 	}
 	fits := free
@@ -103,7 +131,7 @@ func (p *Problem) pass(prices []float64, jitter float64, total int64) *pass {
 }
 
 // place finds the best two sites of an item and counts it.
-func (r *pass) place(t *tally, i int, load int64, row []int64, prices []float64, jitter float64) {
+func (r *pass) place(t *tally, i int, load int64, row []int64, at *terms) {
 	r.site[i], r.second[i], r.regret[i] = NoSite, NoSite, float32(math.Inf(1))
 	if load == 0 {
 		if j := least(row); j != NoSite {
@@ -119,7 +147,7 @@ func (r *pass) place(t *tally, i int, load int64, row []int64, prices []float64,
 		if c == Forbidden {
 			continue
 		}
-		v := float64(c) + float64(prices[j]*w)
+		v := at.value(c, j, load)
 		if v >= next {
 			continue
 		}
@@ -135,8 +163,8 @@ func (r *pass) place(t *tally, i int, load int64, row []int64, prices []float64,
 	}
 	// A cost and its price are rounded by a part in 2^52; the bound gives way.
 	t.dual = t.dual.plus(wideOfFloat(math.Floor(best - best*0x1p-50)))
-	if next-best <= jitter*w {
-		a, b, best, next = draw(i, w, row, prices, best, jitter*w)
+	if lift := at.jitter * w; next-best <= lift {
+		a, b, best, next = draw(i, load, row, at, best, lift)
 	}
 	r.site[i], r.second[i] = uint16(a), uint16(b)
 	r.regret[i] = float32((next - best) / w)
@@ -145,7 +173,7 @@ func (r *pass) place(t *tally, i int, load int64, row []int64, prices []float64,
 }
 
 // draw is the best two sites once a lot of up to lift is added to each cost.
-func draw(i int, w float64, row []int64, prices []float64, least, lift float64) (a, b int, best, next float64) {
+func draw(i int, load int64, row []int64, at *terms, least, lift float64) (a, b int, best, next float64) {
 	a, b, best, next = NoSite, NoSite, math.Inf(1), math.Inf(1)
 	width := lift
 	if width == 0 {
@@ -155,9 +183,9 @@ func draw(i int, w float64, row []int64, prices []float64, least, lift float64) 
 		if c == Forbidden {
 			continue
 		}
-		v := float64(c) + float64(prices[j]*w)
+		v := at.value(c, j, load)
 		if lift > 0 || v == least {
-			v += float64(width * chance(uint64(i)*uint64(len(row))+uint64(j)))
+			v += float64(width * lot(i, j, len(row)))
 		}
 		if v >= next {
 			continue
@@ -175,18 +203,18 @@ func draw(i int, w float64, row []int64, prices []float64, least, lift float64) 
 // repair solves again for the items that are best moved to get all sites within
 // their rooms, all others staying. It returns what the solution costs then, and
 // better prices.
-func (p *Problem) repair(r *pass, prices []float64, s *Solution) (value wide, next []float64) {
-	picked := p.pick(r, prices)
+func (p *Problem) repair(r *pass, at terms, s *Solution) (value wide, next []float64) {
+	picked := p.pick(r, at.prices)
 	left := make([]int64, p.Sites)
 	for j, v := range r.used {
 		left[j] = p.Room[j] - v
 	}
 	c := newCore(left, p.Overload)
 	c.settled = r.weight
-	p.again(c, r, picked, prices)
-	next = prices
+	p.again(c, r, picked, &at)
+	next = at.prices
 	if c.items() > 0 {
-		a := c.optimise(prices, 0)
+		a := c.optimise(at.prices, 0)
 		next = a.price
 		for k, i := range c.item {
 			from, to := r.site[i], c.site[a.slot[k]]
@@ -210,20 +238,33 @@ func (p *Problem) repair(r *pass, prices []float64, s *Solution) (value wide, ne
 
 // again reads the rows of picked items and makes them a core: each has its site
 // and the ones next best at the prices.
-func (p *Problem) again(c *core, r *pass, picked []int32, prices []float64) {
+func (p *Problem) again(c *core, r *pass, picked []int32, at *terms) {
 	m := p.Sites
 	keep := min(slots, m)
 	site, cost := make([]uint16, len(picked)*keep), make([]int64, len(picked)*keep)
 	have := make([]uint8, len(picked))
-	rows := make([][]int64, p.Workers)
+	type row struct {
+		cost  []int64
+		value []float64
+	}
+	rows := make([]row, p.Workers)
 	inBlocks(p.Workers, len(picked), func(worker, lo, hi int) {
-		if rows[worker] == nil {
-			rows[worker] = make([]int64, m)
+		r0 := &rows[worker]
+		if r0.cost == nil {
+			*r0 = row{make([]int64, m), make([]float64, m)}
 		}
 		for k := lo; k < hi; k++ {
 			i := int(picked[k])
-			p.Rows(worker, i, i+1, rows[worker])
-			have[k] = nearest(rows[worker], prices, float64(p.Load[i]), r.site[i], site[k*keep:(k+1)*keep], cost[k*keep:])
+			p.Rows(worker, i, i+1, r0.cost)
+			for j, c := range r0.cost {
+				// Without the lots, items that are alike would all choose from the same.
+				r0.value[j] = at.value(c, j, p.Load[i]) + float64(at.jitter*float64(p.Load[i])*lot(i, j, m))
+				if c == Forbidden {
+					r0.value[j] = math.Inf(1)
+				}
+			}
+			r0.value[r.site[i]] = math.Inf(-1)
+			have[k] = nearest(r0.value, r0.cost, site[k*keep:(k+1)*keep], cost[k*keep:])
 		}
 	})
 	for k, i := range picked {
@@ -238,27 +279,20 @@ func (p *Problem) again(c *core, r *pass, picked []int32, prices []float64) {
 	}
 }
 
-// nearest writes the sites that cost least at the prices, the present one first,
-// and returns how many there are.
-func nearest(row []int64, prices []float64, w float64, present uint16, site []uint16, cost []int64) uint8 {
-	site[0], cost[0] = present, row[present]
-	n := 1
-	for j, c := range row {
-		if c == Forbidden || j == int(present) {
-			continue
-		}
-		v := float64(c) + float64(prices[j]*w)
-		k := n
-		for k > 1 && v < float64(cost[k-1])+float64(prices[site[k-1]]*w) {
-			k--
-		}
-		if k == len(site) {
+// nearest writes the sites of least value, in order, and returns how many there
+// are; infinite is none.
+func nearest(value []float64, costs []int64, site []uint16, cost []int64) uint8 {
+	n := 0
+	for j, v := range value {
+		if n == len(site) && v >= value[site[n-1]] || math.IsInf(v, 1) {
 			continue
 		}
 		n = min(n+1, len(site))
-		copy(site[k+1:n], site[k:n-1])
-		copy(cost[k+1:n], cost[k:n-1])
-		site[k], cost[k] = uint16(j), c
+		k := n - 1
+		for ; k > 0 && v < value[site[k-1]]; k-- {
+			site[k], cost[k] = site[k-1], cost[k-1]
+		}
+		site[k], cost[k] = uint16(j), costs[j]
 	}
 	return uint8(n)
 }

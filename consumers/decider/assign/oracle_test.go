@@ -155,7 +155,7 @@ func check(tb testing.TB, t table, s *Solution, optimum *big.Int) {
 		return
 	}
 	if s.Exact && value.Cmp(optimum) != 0 {
-		tb.Fatalf("said to be exact: %v, optimum %v", value, optimum)
+		tb.Fatalf("said to be exact: %v, optimum %v: %+v %+v", value, optimum, t, s)
 	}
 	if !optimum.IsInt64() {
 		return

@@ -10,6 +10,7 @@ func (p *Problem) small(o Options) *Solution {
 
 	s := &Solution{Site: make([]uint16, n), Rounds: 1, Method: MethodFlow}
 	c := newCore(p.Room, p.Overload)
+	same := p.same()
 	for i, w := range p.Load {
 		row := costs[i*m : (i+1)*m]
 		s.Site[i] = least(row)
@@ -27,12 +28,26 @@ func (p *Problem) small(o Options) *Solution {
 			c.site, c.cost = c.site[:lo], c.cost[:lo]
 			continue
 		}
+		if !same {
+			// What is more than any site can take is over anywhere.
+			var most int64
+			for _, j := range c.site[lo:] {
+				most = max(most, p.Room[j])
+			}
+			if len(c.site) > lo && most > 0 && w > most {
+				c.beyond += w - most
+				w = most
+			}
+		}
 		c.add(int32(i), w)
 	}
 	if p.fits(s.Site) {
 		s.Method, s.Prices = MethodLeast, make([]float64, m)
 		s.Cost, s.Weight, s.Over = q.Evaluate(s.Site)
 		return s.close(wideOf(s.Cost), wideOf(s.Cost))
+	}
+	if len(o.Prices) == 0 && c.items() > 1<<13 {
+		o.Prices, _ = q.sample(Options{Sample: 1 << 12}, p.total().int64())
 	}
 	a := c.optimise(o.Prices, o.Nodes)
 	for k, i := range c.item {
@@ -54,4 +69,14 @@ func least(row []int64) uint16 {
 		}
 	}
 	return best
+}
+
+// same reports whether all items have the same load.
+func (p *Problem) same() bool {
+	for _, w := range p.Load {
+		if w != p.Load[0] {
+			return false
+		}
+	}
+	return true
 }
