@@ -36,6 +36,8 @@ type geography struct {
 	rtt     []int32   // µs, by place and site
 	km      []float64 // by place and site
 	near    []int16   // by place: the nearest site, first in order
+	// coordinates in degrees, by place.
+	coordinates [][2]float32
 }
 
 func newGeography(sites []Site, n Network) *geography {
@@ -71,6 +73,7 @@ func (g *geography) place(lat, lon float32) int32 {
 	}
 	g.near = append(g.near, int16(best))
 	g.index[key] = i
+	g.coordinates = append(g.coordinates, key)
 	return i
 }
 

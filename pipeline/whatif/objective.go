@@ -22,10 +22,11 @@ type Value struct {
 // Total is the sum of the terms.
 func (v *Value) Total() float64 { return v.Weight + v.Moving + v.Over }
 
-// Value is what a plan for a frame is worth: owners were at was and will be at
-// at, if the frame's traffic came again. Owners that are not settled pay no
-// margin: they have never been placed. The frame has weights.
-func (o *Objective) Value(f *Frame, was, at Placement, stored []int64, settled []bool, capacity []int64) Value {
+// Value is what a plan for a frame is worth: owners were at was and stand where
+// the stage has them, if the frame's traffic came again. Owners that are not
+// settled pay no margin: they have never been placed. The frame has weights.
+func (o *Objective) Value(f *Frame, was Placement, s *Stage, capacity []int64) Value {
+	at := s.At
 	var v Value
 	for _, id := range f.all {
 		if at[id] == NoSite {
@@ -33,30 +34,22 @@ func (o *Objective) Value(f *Frame, was, at Placement, stored []int64, settled [
 		}
 		v.Weight += f.weight.edge(id, at[id], o.Alpha, o.Beta)
 		if was[id] != at[id] && was[id] != NoSite {
-			v.Moving += o.move(was[id], stored[id], settled[id])
+			v.Moving += o.move(was[id], s.Stored[id], s.Settled[id])
 		}
 	}
+	demand, overload := o.demand(f, len(at))
 	load := make([]int64, len(capacity))
-	total, owners := int64(0), 0
-	for i := range f.owners {
-		w := &f.owners[i]
-		if w.bytes > 0 {
-			total += w.bytes
-			owners++
-		}
-		if s := at[w.id]; s != NoSite {
-			load[s] += w.bytes
+	for _, id := range f.all {
+		if j := at[id]; j != NoSite {
+			load[j] += demand[id]
 		}
 	}
-	for s, ca := range capacity {
-		usable := int64(float64(ca) * (1 - o.Headroom))
-		if ca > 0 && load[s] > usable {
-			v.OverBytes += load[s] - usable
+	for j, ca := range capacity {
+		if usable := o.usable(ca); ca > 0 && load[j] > usable {
+			v.OverBytes += load[j] - usable
 		}
 	}
-	if total > 0 {
-		v.Over = o.Overload * float64(v.OverBytes) * float64(owners) / float64(total)
-	}
+	v.Over = overload * float64(v.OverBytes)
 	return v
 }
 
@@ -71,4 +64,12 @@ func (o *Objective) move(from int16, bytes int64, settled bool) float64 {
 		c += o.PerUSD * o.Egress[from] * gb
 	}
 	return c
+}
+
+// usable is what the headroom leaves of a capacity, in whole bytes.
+func (o *Objective) usable(capacity int64) int64 {
+	if o.Headroom == 0 {
+		return capacity
+	}
+	return int64(float64(capacity) * (1 - o.Headroom))
 }

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"penstock/consumers/decider/assign"
 	"penstock/schemas/control"
 )
 
@@ -8,20 +9,26 @@ import (
 // nothing.
 type Placement []int16
 
-// Strategy places data. Ids are those of the recording's frames.
+// Stage is where everything is while a strategy plays. All is by id.
+type Stage struct {
+	At Placement
+	// Stored is the bytes that are stored of each owner.
+	Stored []int64
+	// Settled is set of owners that were there at the end of an earlier frame.
+	Settled []bool
+}
+
+// Strategy places data. Ids are those of the recording's frames. A strategy may
+// change the stage's At and nothing else of it.
 type Strategy interface {
 	// Name is what reports call it.
 	Name() string
-	// Copies is how many copies of an owner's data there are: 1, or one a site.
-	// With one a site, requests go to the site nearest to the user, writes are
-	// sent on to the others, and Before and After are not called.
-	Copies(sites int) int
 	// Before may change where data is before the requests of a frame are served;
 	// a strategy that looks at the frame for that knows the future.
-	Before(f *Frame, at Placement)
+	Before(f *Frame, s *Stage)
 	// After is told the frame once it is over and may change where data is from
 	// then on.
-	After(f *Frame, at Placement)
+	After(f *Frame, s *Stage)
 }
 
 // Decided is implemented by strategies that can say what they decided last.
@@ -51,23 +58,22 @@ type Play struct {
 	Prices   Prices
 	// Objective is that of placement, computed for frames with weights; nil: not.
 	Objective *Objective
+	// Least asks for the least objective from the same state beside it, found with
+	// these budgets; nil: not.
+	Least *assign.Options
 }
 
 // Player takes one strategy through frames.
 type Player struct {
-	play     Play
+	meter
 	strategy Strategy
-	at       Placement
+	stage    Stage
 	was      Placement // before a change, to find the moves
-	stored   []int64   // by id
-	settled  []bool    // by id: was there at the end of an earlier frame
-	arrived  []bool    // by site: owners were moved there at the end of the last frame to relieve another
-	sites    int
 }
 
 // NewPlayer starts a strategy on an empty stage.
 func NewPlayer(s Strategy, p Play) *Player {
-	return &Player{play: p, strategy: s, sites: len(p.Capacity), arrived: make([]bool, len(p.Capacity))}
+	return &Player{meter: newMeter(p), strategy: s}
 }
 
 // Measured is what one frame came to under a strategy.
@@ -77,14 +83,18 @@ type Measured struct {
 	Reasons    []control.Reason
 	Decided    bool
 	Traffic    []int64 // bytes by site
-	Delay      Delays
+	Written    []int64 // of these, bytes that writes brought
+	Requests   int64   // served by a known site
+	Located    int64   // requests with a latency delay
+	DelayUS    int64   // sum of these, µs
 	// Over is the sites over capacity; Loaded those with traffic; Waiting is Σ W
 	// over these.
 	Over, Loaded int
 	Waiting      float64
-	// Overshoot is by how much, as a part of its capacity, the worst of the sites
-	// is over that took owners in from sites over theirs; 0 if none is.
-	Overshoot float64
+	// Overshoot is by how much, as a part of its capacity, each site is over that
+	// took owners in from sites over theirs at the end of the frame before; 0 of
+	// all others.
+	Overshoot []float64
 	// Moves after the frame; Relieving of them leave a site over its capacity.
 	Moves, Relieving int
 	MovedBytes       int64
@@ -98,34 +108,30 @@ type Measured struct {
 	// Unplaced is bytes of traffic that no site was known for.
 	Unplaced int64
 	Value    *Value
+	// Least is the solution of least objective that there was instead.
+	Least *assign.Solution
 }
 
 // Step takes the strategy through a frame.
 func (p *Player) Step(f *Frame) Measured {
-	m := Measured{Start: f.Start, End: f.End, Traffic: make([]int64, p.sites)}
+	m := p.measured(f)
 	p.grow(len(f.names))
 	for _, s := range f.fresh {
-		p.at[s.id] = s.site
+		p.stage.At[s.id] = s.site
 	}
-	if copies := p.strategy.Copies(p.sites); copies > 1 {
-		p.replicas(f, &m)
-		p.judge(&m)
-		p.store(f)
-		return m
-	}
-	copy(p.was, p.at)
-	p.strategy.Before(f, p.at)
+	copy(p.was, p.stage.At)
+	p.strategy.Before(f, &p.stage)
 	m.Ahead = p.moves(f, &m)
 	if s, ok := p.strategy.(server); ok {
-		s.serve(f, &m)
+		s.serve(f, &m, &p.meter)
 	} else {
-		p.serve(f, &m)
+		p.serveCopies(f, &m)
 	}
 	p.judge(&m)
 	p.store(f)
-	copy(p.was, p.at)
-	p.strategy.After(f, p.at)
-	over := p.over(&m)
+	copy(p.was, p.stage.At)
+	p.strategy.After(f, &p.stage)
+	over := p.over(m.Traffic)
 	p.moves(f, &m)
 	p.relief(&m, f, over)
 	if d, ok := p.strategy.(Decided); ok {
@@ -135,11 +141,14 @@ func (p *Player) Step(f *Frame) Measured {
 		}
 	}
 	if p.play.Objective != nil && f.weight != nil {
-		v := p.play.Objective.Value(f, p.was, p.at, p.stored, p.settled, p.play.Capacity)
+		v := p.play.Objective.Value(f, p.was, &p.stage, p.play.Capacity)
 		m.Value = &v
+		if p.play.Least != nil {
+			_, m.Least = p.play.Objective.Least(f, p.was, &p.stage, p.play.Capacity, *p.play.Least)
+		}
 	}
 	for _, id := range f.all {
-		p.settled[id] = true
+		p.stage.Settled[id] = true
 	}
 	return m
 }
@@ -153,113 +162,56 @@ func (p *Player) Frames(frames []*Frame) []Measured {
 	return out
 }
 
-// At returns where data is now; it is the player's own.
-func (p *Player) At() Placement { return p.at }
-
-// Stored returns the bytes stored of each owner, by id; it is the player's own.
-func (p *Player) Stored() []int64 { return p.stored }
+// Stage returns where everything is now; it is the player's own.
+func (p *Player) Stage() *Stage { return &p.stage }
 
 func (p *Player) grow(n int) {
-	for len(p.at) < n {
-		p.at, p.was = append(p.at, NoSite), append(p.was, NoSite)
-		p.stored, p.settled = append(p.stored, 0), append(p.settled, false)
+	s := &p.stage
+	for len(s.At) < n {
+		s.At, p.was = append(s.At, NoSite), append(p.was, NoSite)
+		s.Stored, s.Settled = append(s.Stored, 0), append(s.Settled, false)
 	}
 }
 
 // store adds what was written to what is stored.
 func (p *Player) store(f *Frame) {
 	for i := range f.owners {
-		p.stored[f.owners[i].id] += f.owners[i].written
+		p.stage.Stored[f.owners[i].id] += f.owners[i].written
 	}
 }
 
-// serve serves each request where the owner's data is.
-func (p *Player) serve(f *Frame, m *Measured) {
+// serveCopies serves each request where the owner's data is.
+func (p *Player) serveCopies(f *Frame, m *Measured) {
 	for i := range f.owners {
 		o := &f.owners[i]
-		if at := p.at[o.id]; at != NoSite {
+		if at := p.stage.At[o.id]; at != NoSite {
 			m.Traffic[at] += o.bytes
+			m.Written[at] += o.written
+			m.Requests += o.requests
 		} else {
 			m.Unplaced += o.bytes
 		}
 	}
 	for i := range f.pairs {
 		pr := &f.pairs[i]
-		if at := p.at[f.owners[pr.row].id]; at != NoSite {
-			m.Delay.add(f.geo.delay(pr.place, at), pr.requests)
+		if at := p.stage.At[f.owners[pr.row].id]; at != NoSite && pr.place != nowhere {
+			p.delay(m, f.geo.delay(pr.place, at), pr.requests)
 		}
 	}
-}
-
-// replicas serves each request at the site nearest to the user, and sends writes
-// on from the owner's nearest site, the master, to all others.
-func (p *Player) replicas(f *Frame, m *Measured) {
-	for i := range f.pairs {
-		pr := &f.pairs[i]
-		near := f.geo.near[pr.place]
-		m.Traffic[near] += pr.bytes
-		m.Delay.add(f.geo.delay(pr.place, near), pr.requests)
-	}
-	for i := range f.owners {
-		o := &f.owners[i]
-		m.Unplaced += o.bytes - o.locatedBytes
-		if master := p.at[o.id]; master != NoSite {
-			for s := range p.sites {
-				if int16(s) != master {
-					m.Between += o.written
-					m.USD += p.price(master, int16(s), o.written)
-				}
-			}
-		}
-	}
-}
-
-func (p *Player) price(from, to int16, bytes int64) float64 {
-	if p.play.Prices == nil || bytes == 0 {
-		return 0
-	}
-	return p.play.Prices(from, to) * float64(bytes) / 1e9
-}
-
-// judge finds the sites over capacity and the execution delay.
-func (p *Player) judge(m *Measured) {
-	for s, t := range m.Traffic {
-		if t == 0 {
-			continue
-		}
-		m.Loaded++
-		ca := p.play.Capacity[s]
-		if ca == 0 || t <= ca {
-			continue
-		}
-		m.Over++
-		m.Waiting += float64(t-ca) / float64(t)
-		if p.arrived[s] {
-			m.Overshoot = max(m.Overshoot, float64(t-ca)/float64(ca))
-		}
-	}
-}
-
-func (p *Player) over(m *Measured) []bool {
-	over := make([]bool, p.sites)
-	for s, t := range m.Traffic {
-		over[s] = p.play.Capacity[s] > 0 && t > p.play.Capacity[s]
-	}
-	return over
 }
 
 // moves counts what has changed against p.was.
 func (p *Player) moves(f *Frame, m *Measured) int {
 	n := 0
 	for _, id := range f.all {
-		from, to := p.was[id], p.at[id]
+		from, to := p.was[id], p.stage.At[id]
 		if from == to || from == NoSite || to == NoSite {
 			continue
 		}
 		n++
-		m.MovedBytes += p.stored[id]
-		m.Between += p.stored[id]
-		m.USD += p.price(from, to, p.stored[id])
+		m.MovedBytes += p.stage.Stored[id]
+		m.Between += p.stage.Stored[id]
+		m.USD += p.price(from, to, p.stage.Stored[id])
 	}
 	m.Moves += n
 	return n
@@ -269,7 +221,7 @@ func (p *Player) moves(f *Frame, m *Measured) int {
 func (p *Player) relief(m *Measured, f *Frame, over []bool) {
 	clear(p.arrived)
 	for _, id := range f.all {
-		from, to := p.was[id], p.at[id]
+		from, to := p.was[id], p.stage.At[id]
 		if from != to && from != NoSite && to != NoSite && over[from] {
 			m.Relieving++
 			p.arrived[to] = true

@@ -14,7 +14,6 @@ import (
 // where its own decisions have put the data, and each of its moves is done at
 // once.
 type Policy struct {
-	one
 	name    string
 	policy  decider.Policy
 	pending []*Frame // of a window that is not yet over
@@ -36,19 +35,19 @@ func (p *Policy) Name() string { return p.name }
 func (p *Policy) Decision() (Decision, bool) { return p.last, p.decided }
 
 // Before decides a window that should have ended with a frame that never came.
-func (p *Policy) Before(f *Frame, at Placement) {
+func (p *Policy) Before(f *Frame, s *Stage) {
 	if len(p.pending) > 0 && p.start(p.pending[0]) != p.start(f) {
-		p.decide(at)
+		p.decide(s.At)
 	}
 }
 
 // After takes the frame and decides if it is the last of its window.
-func (p *Policy) After(f *Frame, at Placement) {
+func (p *Policy) After(f *Frame, s *Stage) {
 	p.decided = false
 	p.pending = append(p.pending, f)
-	p.tables = append(p.tables, p.show(f, at))
+	p.tables = append(p.tables, p.show(f, s.At))
 	if f.End >= p.start(f)+p.policy.Width().Microseconds() {
-		p.decide(at)
+		p.decide(s.At)
 	}
 }
 

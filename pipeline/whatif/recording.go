@@ -1,7 +1,9 @@
 package whatif
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"penstock/schemas/event"
 	"penstock/schemas/window"
@@ -83,33 +85,38 @@ type Frame struct {
 	base  *window.Table // traffic with one row an owner and no site
 	other map[string]*window.Table
 
-	owners []owner // by row of base
-	pairs  []pair  // ordered by row
-	fresh  []start // owners that are new, in order of rows
-	seen   []sight // users that were seen, in order of names
-	all    []int32 // ids of all owners so far, ascending
-	weight *weights
-	other0 int64 // bytes served by sites that the configuration lacks
+	owners  []owner // by row of base
+	pairs   []pair  // ordered by row
+	fresh   []start // owners that are new, in order of rows
+	seen    []sight // users that were seen, in order of names
+	all     []int32 // ids of all owners so far, ascending
+	weight  *weights
+	foreign int64 // bytes served by sites that the configuration lacks
 }
 
 // owner is a row: what was asked for of one owner's data.
 type owner struct {
 	id                               int32
 	requests, writes, bytes, written int64
-	served                           []int64 // bytes by site, as they were served; nil: unknown
-	located, locatedBytes            int64   // of requests by users whose place is known
-	servedRequests                   []int64
-	_                                struct{}
+	// What sites served of it, by site; nil: no row says.
+	served, servedRequests, servedWritten []int64
 }
 
-// pair is how often users at a place asked for an owner's data.
+// pair is how often a user asked for an owner's data; the last of a row may be
+// what nobody is named for. Pairs of a row begin with the owner itself, then
+// those who asked more often come first.
 type pair struct {
 	row      int32
-	place    int32
-	user     int32
+	place    int32 // of the user, or nowhere
+	user     int32 // nobody where none is named
 	requests int64
-	bytes    int64
+	// bytes is the user's part of the owner's, in proportion to requests; what was
+	// written is the owner's own if it is a user, else that of the first.
+	bytes, written int64
 }
+
+// nobody is the user of requests without one.
+const nobody int32 = -1
 
 type start struct {
 	id   int32
@@ -215,7 +222,7 @@ func (r *Recording) traffic(f *Frame, t *window.Table) map[int32]int32 {
 		o.writes += writes[i]
 		o.bytes += bytes[i]
 		o.written += written[i]
-		r.serve(f, o, sites, i, requests[i], bytes[i])
+		r.serve(f, o, sites, i, requests[i], bytes[i], written[i])
 	}
 	for i := range f.owners {
 		o := &f.owners[i]
@@ -225,55 +232,95 @@ func (r *Recording) traffic(f *Frame, t *window.Table) map[int32]int32 {
 }
 
 // serve notes by which site a row was served, where it says so.
-func (r *Recording) serve(f *Frame, o *owner, sites *event.Dict, i int, requests, bytes int64) {
+func (r *Recording) serve(f *Frame, o *owner, sites *event.Dict, i int, requests, bytes, written int64) {
 	if sites.Codes[i] < 0 {
 		return
 	}
 	site, ok := r.sites[sites.Values[sites.Codes[i]]]
 	if !ok {
-		f.other0 += bytes
+		f.foreign += bytes
 		return
 	}
 	if o.served == nil {
-		o.served, o.servedRequests = make([]int64, len(r.opts.Sites)), make([]int64, len(r.opts.Sites))
+		n := len(r.opts.Sites)
+		all := make([]int64, 3*n)
+		o.served, o.servedRequests, o.servedWritten = all[:n], all[n:2*n], all[2*n:]
 	}
+	o.servedWritten[site] += written
 	o.served[site] += bytes
 	o.servedRequests[site] += requests
 }
 
-// interactions fills the pairs: an owner's bytes are shared among them by
-// requests, so that the shares add up to what its located users asked for.
+// interactions fills the pairs and shares each owner's bytes among them.
 func (r *Recording) interactions(f *Frame, rows map[int32]int32, t *window.Table) {
-	if t == nil {
-		return
+	if t != nil {
+		from, to := r.translate(t.Key("user")), r.translate(t.Key("owner"))
+		users, owners, requests := t.Key("user").Codes, t.Key("owner").Codes, t.Column("requests")
+		for i, n := range requests {
+			if users[i] < 0 || owners[i] < 0 || n < 0 {
+				r.bad++
+				continue
+			}
+			user, id := from[users[i]], to[owners[i]]
+			if user != id && n > 0 {
+				r.meet(id, user, n)
+			}
+			if row, ok := rows[id]; ok {
+				f.pairs = append(f.pairs, pair{row: row, place: r.place[user], user: user, requests: n})
+			}
+		}
 	}
-	from, to := r.translate(t.Key("user")), r.translate(t.Key("owner"))
-	users, owners, requests := t.Key("user").Codes, t.Key("owner").Codes, t.Column("requests")
-	for i, n := range requests {
-		if users[i] < 0 || owners[i] < 0 || n < 0 {
-			r.bad++
-			continue
-		}
-		user, id := from[users[i]], to[owners[i]]
-		if user != id && n > 0 {
-			r.meet(id, user, n)
-		}
-		if row, ok := rows[id]; ok && r.place[user] != nowhere {
-			f.pairs = append(f.pairs, pair{row: row, place: r.place[user], user: user, requests: n})
+	named := make([]int64, len(f.owners))
+	for _, p := range f.pairs {
+		named[p.row] += p.requests
+	}
+	for row := range f.owners {
+		if rest := f.owners[row].requests - named[row]; rest > 0 {
+			f.pairs = append(f.pairs, pair{row: int32(row), place: nowhere, user: nobody, requests: rest})
 		}
 	}
-	slices.SortStableFunc(f.pairs, func(a, b pair) int { return int(a.row) - int(b.row) })
+	slices.SortFunc(f.pairs, func(a, b pair) int {
+		id := f.owners[a.row].id
+		return cmp.Or(cmp.Compare(a.row, b.row), -boolean(a.user == id, b.user == id), boolean(a.user == nobody, b.user == nobody),
+			cmp.Compare(b.requests, a.requests), strings.Compare(r.nameOf(a.user), r.nameOf(b.user)))
+	})
+	r.share(f)
+}
+
+// boolean compares two truths, false first.
+func boolean(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+func (r *Recording) nameOf(id int32) string {
+	if id == nobody {
+		return ""
+	}
+	return r.names.Values[id]
+}
+
+// share gives each pair its part of the owner's bytes; the parts add up.
+func (r *Recording) share(f *Frame) {
 	for lo := 0; lo < len(f.pairs); {
 		o := &f.owners[f.pairs[lo].row]
-		hi := lo
+		f.pairs[lo].written = o.written
+		total, hi := int64(0), lo
 		for ; hi < len(f.pairs) && f.pairs[hi].row == f.pairs[lo].row; hi++ {
-			p := &f.pairs[hi]
-			before := o.locatedBytes
-			o.located = min(o.located+p.requests, o.requests)
-			o.locatedBytes = proportion(o.bytes, o.located, o.requests)
-			p.bytes = o.locatedBytes - before
+			total += f.pairs[hi].requests
 		}
-		lo = hi
+		sofar, done := int64(0), int64(0)
+		for ; lo < hi; lo++ {
+			p := &f.pairs[lo]
+			sofar += p.requests
+			p.bytes = proportion(o.bytes, sofar, total) - done
+			done += p.bytes
+		}
 	}
 }
 
@@ -291,11 +338,13 @@ func (r *Recording) meet(id, user int32, n int64) {
 
 // settle finds where the data of new owners is.
 func (r *Recording) settle(f *Frame) {
-	most := map[int32]pair{} // by row: the user who asked most often
+	most := make([]int32, len(f.owners)) // by row: the place of the user who asked most often
+	for row := range most {
+		most[row] = nowhere
+	}
 	for _, p := range f.pairs {
-		if best, ok := most[p.row]; !ok || p.requests > best.requests ||
-			p.requests == best.requests && r.names.Values[p.user] < r.names.Values[best.user] {
-			most[p.row] = p
+		if most[p.row] == nowhere {
+			most[p.row] = p.place
 		}
 	}
 	for row := range f.owners {
@@ -303,13 +352,13 @@ func (r *Recording) settle(f *Frame) {
 		if r.owns[o.id] {
 			continue
 		}
-		site := NoSite
+		var site int16
 		if r.opts.Served {
 			site = busiest(o.servedRequests)
 		} else {
 			place := r.first[o.id]
-			if p, ok := most[int32(row)]; ok && place == nowhere {
-				place = p.place
+			if place == nowhere {
+				place = most[row]
 			}
 			var allowed []bool
 			if r.opts.Allowed != nil {

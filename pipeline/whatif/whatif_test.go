@@ -81,8 +81,16 @@ func TestFiguresByHand(t *testing.T) {
 	frames := []*Frame{r.Frame(one), r.Frame(two)}
 	play := Play{Capacity: []int64{4000, 4000}, Prices: func(from, _ int16) float64 { return float64(from + 1) }}
 
+	played := map[string][]Measured{"as-it-was": NewPlayer(AsServed(), play).Frames(frames)}
+	others := NewOthers(twoSites, false, play)
+	for _, f := range frames {
+		for i, m := range others.Step(f) {
+			name := others.Strategies()[i].Name()
+			played[name] = append(played[name], m)
+		}
+	}
 	for _, c := range []struct {
-		s       Strategy
+		name    string
 		traffic [2][]int64
 		sum     [2]int64 // µs
 		count   [2]int64
@@ -93,30 +101,30 @@ func TestFiguresByHand(t *testing.T) {
 		usd     float64
 	}{
 		{
-			s: NearestReplica(), traffic: [2][]int64{{2000, 6000}, {0, 10_000}},
+			name: "nearest-replica", traffic: [2][]int64{{2000, 6000}, {0, 10_000}},
 			sum: [2]int64{8 * rtt(1), 10 * rtt(2)}, count: [2]int64{8, 10},
 			waiting: 2000.0/6000 + 6000.0/10_000, over: 2, between: 2000, usd: 2000.0 / 1e9,
 		},
 		{
-			s: DistanceOnly(nil), traffic: [2][]int64{{10_000, 0}, {10_000, 0}},
+			name: "distance-only", traffic: [2][]int64{{10_000, 0}, {10_000, 0}},
 			sum: [2]int64{2*rtt(1) + 6*rtt(17), 10 * rtt(16)}, count: [2]int64{8, 10},
 			waiting: 2 * 6000.0 / 10_000, over: 2, moved: 2000, between: 2000, usd: 2000.0 / 1e9,
 		},
 		{
-			s: AsServed(), traffic: [2][]int64{{10_000, 0}, {0, 10_000}},
+			name: "as-it-was", traffic: [2][]int64{{10_000, 0}, {0, 10_000}},
 			sum: [2]int64{2*rtt(1) + 6*rtt(17), 10 * rtt(2)}, count: [2]int64{8, 10},
 			waiting: 2 * 6000.0 / 10_000, over: 2, moved: 2000, between: 2000, usd: 2000.0 / 1e9,
 		},
 	} {
-		t.Run(c.s.Name(), func(t *testing.T) {
-			got := NewPlayer(c.s, play).Frames(frames)
+		t.Run(c.name, func(t *testing.T) {
+			got := played[c.name]
 			waiting, over, moved, between, usd := 0.0, 0, int64(0), int64(0), 0.0
 			for i, m := range got {
 				if m.Traffic[0] != c.traffic[i][0] || m.Traffic[1] != c.traffic[i][1] {
 					t.Errorf("window %d: traffic %v, expected %v", i, m.Traffic, c.traffic[i])
 				}
-				if m.Delay.Sum != c.sum[i] || m.Delay.Count != c.count[i] {
-					t.Errorf("window %d: %d µs of %d requests, expected %d of %d", i, m.Delay.Sum, m.Delay.Count, c.sum[i], c.count[i])
+				if m.DelayUS != c.sum[i] || m.Located != c.count[i] {
+					t.Errorf("window %d: %d µs of %d requests, expected %d of %d", i, m.DelayUS, m.Located, c.sum[i], c.count[i])
 				}
 				waiting, over, moved, between, usd = waiting+m.Waiting, over+m.Over, moved+m.MovedBytes, between+m.Between, usd+m.USD
 			}

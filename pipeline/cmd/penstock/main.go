@@ -31,6 +31,8 @@ type cli struct {
 	Init   initCmd   `cmd:"" help:"Make the streams and keys on a bus."`
 	Import importCmd `cmd:"" help:"Turn access logs, check-ins, recordings or a workload into a recording."`
 
+	Experiment experimentCmd `cmd:"" help:"Run a paper's evaluation again, against baselines and the optimum."`
+
 	Status   statusCmd   `cmd:"" help:"What is in force, and how far each part has come."`
 	Explain  explainCmd  `cmd:"" help:"Why an owner's data is where it is."`
 	Audit    auditCmd    `cmd:"" help:"Is every event accounted for?"`
