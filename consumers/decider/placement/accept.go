@@ -43,15 +43,10 @@ func (o *optimiser) leaves(id int32) bool {
 	return t.want[id] != s.site[id] && t.want[id] != 0 && s.why[id] == noReason
 }
 
-// gainOf is by how much less an owner costs at its new site than where it
-// stands; forced if it may not stand there.
-func (o *optimiser) gainOf(id int32, row []int64) (gain int64, forced bool) {
-	t, s := o.p.t, o.p.t.state
-	site := s.site[id]
-	if !o.open[t.ruleOf(id)][site-1] {
-		return 0, true
-	}
-	return row[site-1] - row[t.want[id]-1], false
+// forced reports whether an owner may not be where it stands.
+func (o *optimiser) forced(id int32) bool {
+	t := o.p.t
+	return !o.open[t.ruleOf(id)][t.state.site[id]-1]
 }
 
 // moverPart is what one worker finds in movers.
@@ -76,15 +71,20 @@ func (o *optimiser) movers() (relief, rest []entry, gain total, stay []int64) {
 		}
 		row := make([]int64, n)
 		for i := lo; i < hi; i++ {
-			if i%touchAhead == 0 && !o.small {
-				o.touch(i, min(i+touchAhead, hi), m)
-			}
 			id := o.id(i)
 			if !o.leaves(id) {
 				continue
 			}
-			o.row(i, m, row)
-			less, forced := o.gainOf(id, row)
+			var less int64
+			forced := o.forced(id)
+			switch {
+			case forced:
+			case o.gain != nil && t.want[id] == s.best[id]:
+				less = int64(o.gain[i])
+			default:
+				o.row(i, m, row)
+				less = row[s.site[id]-1] - row[t.want[id]-1]
+			}
 			if !forced {
 				part.gain.add(less)
 				part.stay[t.want[id]] -= o.load[i]
@@ -183,11 +183,10 @@ func (o *optimiser) volume() int64 {
 
 // drop lets all movers stay that may.
 func (o *optimiser) drop(lists ...[]entry) {
-	p, t, s := o.p, o.p.t, o.p.t.state
 	for _, list := range lists {
 		for _, e := range list {
-			if o.open[t.ruleOf(e.id)][s.site[e.id]-1] {
-				p.hold(e.id, NoImprovement, p.expected)
+			if !o.forced(e.id) {
+				o.p.hold(e.id, NoImprovement, o.p.expected)
 				o.moved--
 			}
 		}

@@ -157,6 +157,7 @@ func (s *state) recount(workers int) {
 // window, the history for rollbacks, and windows in a row that broke promises.
 // It takes the same time however large the state is.
 func (t *Policy) Digest() string {
+	t.takeImports()
 	s := t.state
 	words := []uint64{s.digest.set.a, s.digest.set.b, uint64(s.now), uint64(s.lastCase), uint64(s.forgotten)}
 	if p := &s.promises; p.badMoves > 0 || p.badSites > 0 {

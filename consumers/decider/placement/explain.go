@@ -100,6 +100,7 @@ func instant(us int64) *time.Time {
 
 // Explain returns an Explanation, false for an id that was never seen.
 func (t *Policy) Explain(owner string) (any, bool) {
+	t.takeImports()
 	s := t.state
 	id := s.names.find(owner)
 	if id < 0 {

@@ -57,12 +57,12 @@ func (l *limiter) take(e entry) {
 	t.weigh(id, l.exact)
 	copy(l.row, l.exact.sum)
 	o.charge(id, l.row)
-	gain, forced := o.gainOf(id, l.row)
+	forced := o.forced(id)
 	more := o.above(to, l.loads[to]+volume) - o.above(to, l.loads[to])
 	less := o.above(from, l.loads[from]) - o.above(from, l.loads[from]-volume)
 	switch {
 	case forced && o.p.evac[from-1] && more > 0:
-	case !forced && float64(gain) <= o.perByte*float64(more-less):
+	case !forced && float64(l.row[from-1]-l.row[to-1]) <= o.perByte*float64(more-less):
 	default:
 		l.moves, l.volume = l.moves-1, l.volume-stored
 		l.loads[from] -= volume

@@ -39,11 +39,15 @@ type optimiser struct {
 	// stay that of all owners where they stand.
 	fixed, stay []int64
 	perByte     float64 // cost of a byte over capacity
-	error       []uint8 // by item, in steps of errorStep: how wrong its row is
-	matchers    []*matcher
-	solution    *assign.Solution
-	cost        float64 // of the plan, in units of weight
-	moved       int     // items that the plan moves
+	// Of large instances, by item: how wrong its row is, in steps of errorStep, and
+	// by how much less its best site costs than where it stands.
+	error []uint8
+	gain  []float32
+
+	matchers []*matcher
+	solution *assign.Solution
+	cost     float64 // of the plan, in units of weight
+	moved    int     // items that the plan moves
 }
 
 // optimise plans one window.
@@ -222,7 +226,7 @@ func (o *optimiser) solve() {
 		problem.Room = append(problem.Room, t.limit[j+1]-o.fixed[j+1])
 	}
 	if !o.small {
-		o.error = make([]uint8, o.count)
+		o.error, o.gain = make([]uint8, o.count), make([]float32, o.count)
 	}
 	o.solution = assign.Solve(problem, assign.Options{Cells: smallCells})
 	o.cost = float64(o.solution.Cost)

@@ -32,9 +32,12 @@ func outcomeStatus(s control.Status) uint8 {
 // that the policy doesn't wait for change nothing; the decider counts them.
 func (t *Policy) Apply(o *control.Outcome) {
 	if o.Status == control.Imported {
-		t.importLocation(o)
+		if t.imports = append(t.imports, *o); len(t.imports) == importsHeld {
+			t.takeImports()
+		}
 		return
 	}
+	t.takeImports()
 	s := t.state
 	status := outcomeStatus(o.Status)
 	id := s.names.find(o.Owner)
@@ -72,23 +75,56 @@ func (t *Policy) Apply(o *control.Outcome) {
 	s.digest.set.add(s.historyHash(h))
 }
 
+// importsHeld is how many imports are taken in at a time. A name costs as much as
+// all names when it comes alone, and an import may bring a million.
+const importsHeld = 1 << 16
+
+// takeImports takes in the imports that Apply has put aside. Whatever asks for or
+// changes the state comes behind it, so that nobody can tell when it was.
+func (t *Policy) takeImports() {
+	imports := t.imports
+	if len(imports) == 0 {
+		return
+	}
+	t.imports = t.imports[:0]
+	s := t.state
+	var unknown []string
+	met := map[string]struct{}{}
+	for i := range imports {
+		o := &imports[i]
+		if _, twice := met[o.Owner]; !twice && o.Owner != "" && o.Scope != "" && s.names.find(o.Owner) < 0 {
+			met[o.Owner] = struct{}{}
+			unknown = append(unknown, o.Owner)
+		}
+	}
+	if len(unknown) > 0 {
+		s.names.intern(unknown, t.workers)
+		s.grow()
+		t.follow()
+	}
+	for i := range imports {
+		t.importLocation(&imports[i])
+	}
+	clear(imports)
+}
+
 // importLocation takes the operator's word for where an owner's data is: site,
 // version and pin are what it says. A move under way is no longer waited for, a
 // refusal or a failure no longer held against the owner, and an owner that was
 // unknown is known from now on. Where the site is another than it was, that is a
 // change, from which a cooldown runs. One of a version below that of the last
 // move that was done is late, and changes nothing.
+//
+// A move that was decided after the operator looked, and that goes out from the
+// site that he names, is one that its mover will carry out, or refuse if the owner
+// is pinned now: it stays under way. Every other is refused, for the entry that
+// was imported is of another site or of a version as great.
 func (t *Policy) importLocation(o *control.Outcome) {
 	s := t.state
 	if o.Owner == "" || o.Scope == "" || len(s.siteNames) >= math.MaxUint16-1 {
 		return
 	}
 	id := s.names.find(o.Owner)
-	if id < 0 {
-		id = s.names.intern([]string{o.Owner}, 1)[0]
-		s.grow()
-		t.follow()
-	}
 	if m := s.move[id]; m >= 0 && s.moves[m].status == moveDone && o.Move < s.moves[m].version {
 		return
 	}
@@ -101,6 +137,9 @@ func (t *Policy) importLocation(o *control.Outcome) {
 		}
 	})
 	if s.move[id] < 0 && o.Move == 0 && (was == 0 || was == site) {
+		return
+	}
+	if m := s.move[id]; m >= 0 && s.moves[m].status == movePending && s.moves[m].version > o.Move && s.moves[m].from == site {
 		return
 	}
 	s.changeMove(id, func(m *moveRecord) {

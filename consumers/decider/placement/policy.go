@@ -59,11 +59,12 @@ type Policy struct {
 	egress    []float64 // US dollars a GB that leaves, by site number
 
 	// All of this follows from the state and is in no snapshot.
-	rule       []uint16 // residency rule by id, empty without rules
-	near       []uint64 // kept distances, words by id
-	placeMoved []uint64 // bit by id: its place changed in this window; nil: none did
-	want       []uint16 // the match of the plan, by id
-	evacuated  []bool   // by site: what best and ties were computed for
+	imports    []control.Outcome // that Apply has put aside, see takeImports
+	rule       []uint16          // residency rule by id, empty without rules
+	near       []uint64          // kept distances, words by id
+	placeMoved []uint64          // bit by id: its place changed in this window; nil: none did
+	want       []uint16          // the match of the plan, by id
+	evacuated  []bool            // by site: what best and ties were computed for
 	batch      []*weights
 	scratch    []int
 	last       lastPlan
@@ -197,6 +198,7 @@ func (t *Policy) SetWorkers(n int) { t.workers = max(1, min(n, maxWorkers)) }
 
 // Decide decides a closed window: see the package's documentation.
 func (t *Policy) Decide(in decider.Input) decider.Output {
+	t.takeImports()
 	s, r := t.state, new(reasons)
 	s.now = in.Window.End.UnixMicro()
 	t.last = lastPlan{}

@@ -120,6 +120,7 @@ func (r *reader) fixed() uint64 { return binary.LittleEndian.Uint64(r.raw(8)) }
 // locations and friends of the configuration play no part: they were taken in
 // when the state began.
 func (t *Policy) Restore(in io.Reader) error {
+	t.imports = nil
 	r := newReader(in)
 	got := string(r.raw(len(magic)))
 	if r.err == nil && got != magic && got != firstMagic {

@@ -36,7 +36,16 @@ func (o *optimiser) row(item int, m *matcher, row []int64) {
 	if o.error != nil {
 		o.error[item] = wrong
 	}
-	t.state.best[id] = o.charge(id, row)
+	best := o.charge(id, row)
+	t.state.best[id] = best
+	if o.gain == nil || best == 0 {
+		return
+	}
+	// Most movers go to their best site: their gain needs no second look.
+	o.gain[item] = 0
+	if stay := row[t.state.site[id]-1]; stay != assign.Forbidden {
+		o.gain[item] = float32(stay - row[best-1])
+	}
 }
 
 func (o *optimiser) touch(lo, hi int, m *matcher) {

@@ -303,6 +303,9 @@ func printed(o decider.Output) string {
 			fmt.Fprintf(&b, " ×%d", r.Count)
 		}
 		for _, k := range sortedKeys(r.Evidence) {
+			if k == "method" {
+				continue // how the solver found it is the solver's own
+			}
 			fmt.Fprintf(&b, " %s=%v", k, r.Evidence[k])
 		}
 		fmt.Fprintf(&b, " (%s)\n", r.Text)
@@ -383,7 +386,7 @@ func (s *script) explain(owner string) string {
 		}
 		fmt.Fprintf(&b, "  %s: %s, NDW %.6f, SW %.0f, NSW %.6f, E %.6f, expected %d of %d", v.Site, km, v.NDW, v.SW, v.NSW, v.Weight, v.Expected, v.Limit)
 		if o := v.Terms; o != nil {
-			fmt.Fprintf(&b, ", moving %.6f, price %.6f, cost %.6f", o.Moving, o.Price, o.Cost)
+			fmt.Fprintf(&b, ", moving %.6f", o.Moving)
 		}
 		if !v.Allowed {
 			b.WriteString(", not allowed")

@@ -58,6 +58,7 @@ func (w *writer) bytes(v ...byte) { w.buf = append(w.buf, v...) }
 // Snapshot writes the state, ids in byte order: equal states have equal bytes,
 // however they came about.
 func (t *Policy) Snapshot(out io.Writer) error {
+	t.takeImports()
 	s := t.state
 	w := &writer{w: out, sum: xxhash.New(), buf: make([]byte, 0, 64<<10)}
 	w.bytes([]byte(magic)...)
