@@ -25,7 +25,7 @@ const (
 
 // putRows makes the owner's rows of a table those that are sent, and returns
 // their version. What is sent is taken up before the owner is locked.
-func (s *Store) putRows(ctx context.Context, tx pgx.Tx, t *table, owner string, in *incoming, as objectstore.Mark) (string, error) {
+func (s *Store) putRows(ctx context.Context, tx pgx.Tx, t *table, owner string, in *arrival, as objectstore.Mark) (string, error) {
 	columns, err := s.stageRows(ctx, tx, t, owner, in)
 	if err != nil {
 		return "", err
@@ -50,7 +50,7 @@ func (s *Store) putRows(ctx context.Context, tx pgx.Tx, t *table, owner string, 
 
 // stageRows takes rows up in a temporary table and checks that they are the
 // owner's.
-func (s *Store) stageRows(ctx context.Context, tx pgx.Tx, t *table, owner string, in *incoming) ([]column, error) {
+func (s *Store) stageRows(ctx context.Context, tx pgx.Tx, t *table, owner string, in *arrival) ([]column, error) {
 	columns, err := t.columns(ctx, tx)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (s *Store) apply(ctx context.Context, tx pgx.Tx, t *table, owner string, co
 			free = append(free, c)
 		} else if !slices.ContainsFunc(t.key, func(k column) bool { return k.name == c.name }) {
 			// Nobody may update it: a row in which it differs is another row.
-			match = append(match, fmt.Sprintf("ROW(s.%[1]s) OPERATOR(pg_catalog.*=) ROW(t0.%[1]s)", c.ident()))
+			match = append(match, fmt.Sprintf("ROW(s.%[1]s)::record OPERATOR(pg_catalog.*=) ROW(t0.%[1]s)::record", c.ident()))
 		}
 	}
 	same := strings.Join(match, " AND ")
@@ -145,7 +145,7 @@ func (s *Store) apply(ctx context.Context, tx pgx.Tx, t *table, owner string, co
 		// The images are compared: not all types can be, and to some different
 		// texts are equal.
 		changed = fmt.Sprintf(`changed AS (UPDATE %s t0 SET (%s) = ROW(%s) FROM %s s WHERE %s AND %s
-			AND ROW(%s) OPERATOR(pg_catalog.*<>) ROW(%s) RETURNING 1)`, t.ident, list(free, column.ident), list(free, of("s.")),
+			AND ROW(%s)::record OPERATOR(pg_catalog.*<>) ROW(%s)::record RETURNING 1)`, t.ident, list(free, column.ident), list(free, of("s.")),
 			stage, same, ours, list(free, of("t0.")), list(free, of("s.")))
 	} else {
 		changed = "changed AS (SELECT)"

@@ -61,7 +61,7 @@ func (s *Store) sendBlob(ctx context.Context, tx pgx.Tx, owner, name string, w i
 
 // putBlob creates or replaces an object that is no rows, and returns its version.
 // Its bytes are there before the owner is locked.
-func (s *Store) putBlob(ctx context.Context, tx pgx.Tx, owner, name string, in *incoming, as objectstore.Mark, digest func() string) (string, error) {
+func (s *Store) putBlob(ctx context.Context, tx pgx.Tx, owner, name string, in *arrival, as objectstore.Mark, digest func() string) (string, error) {
 	var blob int64
 	if err := tx.QueryRow(ctx, s.sql("SELECT nextval('{S}.blobs')")).Scan(&blob); err != nil {
 		return "", fmt.Errorf("write object: %w", err)

@@ -27,9 +27,6 @@ var (
 	// another owner has at this site. Keys must be unique over all sites. Nothing
 	// was changed.
 	ErrTaken = errors.New("another row has this key here")
-	// ErrLost is returned by a Held whose connection is gone, and with it the
-	// barrier: writers may have written. Nothing was done.
-	ErrLost = errors.New("the barrier was lost")
 	// ErrInUse is returned by Uninstall while the schema holds what would be lost
 	// with it: marks that keep writers off, or objects that are no tables'.
 	ErrInUse = errors.New("the store is in use")

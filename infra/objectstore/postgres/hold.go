@@ -82,11 +82,11 @@ func (s *Store) hold(ctx context.Context, owner string) (*held, error) {
 // is gone, so is the session, and nothing is done.
 func (h *held) within(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	if h.conn == nil {
-		return fmt.Errorf("owner %.80q: released: %w", h.owner, ErrLost)
+		return fmt.Errorf("owner %.80q: released: %w", h.owner, objectstore.ErrHoldLost)
 	}
 	err := ended(ctx, pgx.BeginFunc(ctx, h.conn, fn))
 	if err != nil && h.conn.Conn().IsClosed() {
-		err = fmt.Errorf("owner %.80q: %w: %w", h.owner, ErrLost, err)
+		err = fmt.Errorf("owner %.80q: %w: %w", h.owner, objectstore.ErrHoldLost, err)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,6 +105,9 @@ var session = map[string]string{
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o.Schema = cmp.Or(o.Schema, "penstock")
 	o.Connections = cmp.Or(o.Connections, 4)
+	if strings.Trim(o.Schema, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+		return nil, fmt.Errorf("open store: %w: schema %q: small letters, digits and underlines will do", ErrDatabase, o.Schema)
+	}
 	if o.Clock == nil {
 		o.Clock = clock.System()
 	}

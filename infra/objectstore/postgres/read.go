@@ -158,15 +158,15 @@ func (s *Store) Digest(ctx context.Context, owner, name string) (string, error) 
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// incoming is an object that is sent to us: summed up, counted, and with the
+// arrival is an object that is sent to us: summed up, counted, and with the
 // reason why it broke off.
-type incoming struct {
+type arrival struct {
 	r    io.Reader
 	size int64
 	err  error
 }
 
-func (in *incoming) Read(b []byte) (int, error) {
+func (in *arrival) Read(b []byte) (int, error) {
 	n, err := in.r.Read(b)
 	in.size += int64(n)
 	if err != nil && err != io.EOF {
@@ -190,7 +190,7 @@ func (s *Store) Put(ctx context.Context, owner, name string, r io.Reader, as obj
 		return o, fmt.Errorf("owner %.80q has no rows in %s, whose owners are of type %s: %w", owner, t.label, t.kind, objectstore.ErrName)
 	}
 	sum := sha256.New()
-	in := &incoming{r: io.TeeReader(r, sum)}
+	in := &arrival{r: io.TeeReader(r, sum)}
 	err = s.writing(ctx, func(tx pgx.Tx) error {
 		// Without the lock this only saves the way of what would be refused.
 		if _, err := s.admit(ctx, tx, owner, as); err != nil {

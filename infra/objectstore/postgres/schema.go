@@ -64,7 +64,7 @@ CREATE OR REPLACE VIEW {S}.overview AS
 // announced; it goes with the transaction or the savepoint, as the locks do.
 const functionsSQL = `
 CREATE OR REPLACE FUNCTION {S}.lock_of(owner bytea) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-	SELECT ('x' || left(encode(sha256(owner), 'hex'), 16))::bit(64)::bigint
+	SELECT ('x' || left(encode(sha256(owner || convert_to({NAME}, 'UTF8')), 'hex'), 16))::bit(64)::bigint
 $$;
 
 CREATE OR REPLACE FUNCTION {S}.close_session(owner bytea) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -215,7 +215,7 @@ ALTER TABLE {T} ENABLE ALWAYS TRIGGER penstock_truncate;
 // sql fills a text of this file in for a schema.
 func sql(text, schema string, more ...string) string {
 	return strings.NewReplacer(append([]string{
-		"{S}", quote(schema), "{SLOTS}", fmt.Sprint(slots), "{CLASS}", fmt.Sprint(lockClass),
+		"{S}", quote(schema), "{NAME}", literal(schema), "{SLOTS}", fmt.Sprint(slots), "{CLASS}", fmt.Sprint(lockClass),
 		"{FENCED}", Fenced, "{TRUNCATED}", Truncated,
 	}, more...)...).Replace(text)
 }
