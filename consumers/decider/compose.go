@@ -86,7 +86,7 @@ func compose(f frame, in inputs, ask Input, out Output, state string, epochs map
 		d.broken = out.Broken
 	}
 	reasons := loopReasons(in, ask, out.Reasons)
-	if d.broken != nil {
+	if d.broken != nil && !slices.ContainsFunc(out.Reasons, func(r control.Reason) bool { return r.Code == d.broken.Code }) {
 		reasons = append(reasons, *d.broken)
 	}
 	var err error

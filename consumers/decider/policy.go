@@ -88,7 +88,7 @@ type Output struct {
 	Commands []control.Command
 	// Broken says that outcomes contradict what the policy promised for several
 	// windows running, nil if not. Its code is PromisesBroken. The loop puts it
-	// among the reasons, publishes this window as it is, and from the next one on
+	// among the reasons, unless it is there, publishes this window as it is, and from the next one on
 	// only advises until the operator writes the kind's mode again (DESIGN §3.3).
 	// It counts only of a window in mode act. A policy that has said so begins to
 	// count anew: windows of before the operator's word count no more.

@@ -41,6 +41,7 @@ type cli struct {
 	Freeze   freezeCmd   `cmd:"" help:"Stop decisions of a kind, or of all."`
 	Thaw     thawCmd     `cmd:"" help:"Let decisions go on."`
 	Rollback rollbackCmd `cmd:"" help:"Undo what was decided after a time, then freeze."`
+	Evacuate evacuateCmd `cmd:"" help:"Empty a site within the others' room, and say what remains there."`
 	Purge    purgeCmd    `cmd:"" help:"Delete copies that moved away now, not after delete_after."`
 
 	Locations locationsCmd `cmd:"" help:"Import, export or verify where owners' data is."`
