@@ -2,99 +2,33 @@ package assign
 
 import (
 	"cmp"
+	"container/heap"
 	"math"
 	"slices"
 )
 
-// answer is an assignment of a core and what is known about it.
-type answer struct {
-	slot  []int32 // by item
-	value wide
-	bound wide
-	price []float64 // a byte
-	nodes int
-}
-
-// optimise solves a core: relaxation, rounding, and branch and bound on what the
-// bound leaves open, for as many nodes as there are. Nodes < 0 is for the default
-// by size.
-func (c *core) optimise(prices []float64, nodes int) answer {
-	f, bytes := c.relax()
-	p := make([]float64, f.sites)
-	for j := range min(len(prices), len(p)) {
-		p[j] = prices[j] * float64(bytes)
-	}
-	c.tighten(f, p)
-	f.solve(p)
-	p = slices.Clone(f.price[:f.sites])
-	for j, r := range c.room {
-		if r < 0 {
-			p[j] = f.last // It is over already: nothing is to be had for less.
-		}
-	}
-	l := c.rounded(f)
-	l.improve(f, p)
-	a := answer{slot: l.slot, value: c.value(l.slot), bound: c.bound(f, bytes, p)}
-	root := a.bound
-	a.price = make([]float64, f.sites)
-	for j := range a.price {
-		a.price[j] = min(p[j]/float64(bytes), c.overload)
-	}
-	// The first search is short: what it finds makes the second one's core less.
-	for _, part := range []int{8, 1} {
-		if !a.bound.less(a.value) || nodes == 0 {
-			break
-		}
-		less, was := c.without(f, p, root, a.value)
-		budget := nodes
-		if nodes < 0 {
-			budget = less.budget()
-		}
-		found := less.branch(a.value, max(budget/part-a.nodes, 0), a.price)
-		a.nodes += found.nodes
-		if found.slot != nil {
-			a.slot, a.value = c.back(f, p, less, was, found.slot), found.value
-		}
-		// Slots left out cost at least the value before, which is at least this one.
-		a.bound = a.bound.greatest(found.bound.least(a.value))
-	}
-	return a
-}
-
-// budget is how many nodes take about a second.
-func (c *core) budget() int { return min(1<<15, (1<<23)/(len(c.site)+64)) }
-
-// back is an assignment of a core without some slots as one of the core.
-func (c *core) back(f *flow, prices []float64, less *core, was, slot []int32) []int32 {
-	out := make([]int32, c.items())
-	for i := range out {
-		// An item that was settled has the one slot that is worth having.
-		best, value := c.off[i], math.Inf(1)
-		for s := c.off[i]; s < c.off[i+1]; s++ {
-			if v := c.regret(f, i, s, prices); v < value {
-				best, value = s, v
-			}
-		}
-		out[i] = best
-	}
-	for k, i := range less.item {
-		out[i] = was[slot[k]]
-	}
-	return out
-}
-
-// search is a branch and bound, depth first. A node holds some items at a slot,
-// and is bounded by its own relaxation.
+// search is a branch and bound, least bound first. A node holds some items at a
+// slot each, and is bounded by its own relaxation. After a node comes its most
+// likely child, so that whole assignments are found early.
 type search struct {
-	c      *core
-	f      *flow
-	bytes  int64
-	budget int
-	nodes  int
-	best   []int32 // nil until something better than value is found
-	value  wide
-	open   wide // least bound of nodes not looked at
-	order  []int32
+	c     *core
+	f     *flow
+	bytes int64
+	nodes int
+	best  []int32 // nil until something better than value is found
+	value wide
+	open  frontier
+	order []int32 // the items, for rounds of moves
+}
+
+// node is one that is to be looked at: its parent's holds and one more.
+type node struct {
+	parent *node
+	item   int32 // -1 for the root
+	slot   int32
+	number int       // by birth
+	bound  wide      // of the parent, and what the slot costs above its others
+	prices []float64 // of the parent
 }
 
 // branch looks for an assignment that costs less than value. The bound is of all
@@ -102,7 +36,7 @@ type search struct {
 func (c *core) branch(value wide, budget int, prices []float64) answer {
 	f, bytes := c.relax()
 	f.only = slices.Repeat([]int32{-1}, c.items())
-	s := &search{c: c, f: f, bytes: bytes, budget: budget, value: value, open: widest}
+	s := &search{c: c, f: f, bytes: bytes, value: value}
 	for i := range c.items() {
 		s.order = append(s.order, int32(i))
 	}
@@ -110,51 +44,108 @@ func (c *core) branch(value wide, budget int, prices []float64) answer {
 	for j := range p {
 		p[j] = prices[j] * float64(bytes)
 	}
-	if budget > 0 {
-		s.node(p)
-	} else {
-		s.open = wide{math.MinInt64, 0}
+	next := &node{item: -1, prices: p, bound: wide{math.MinInt64, 0}}
+	born := 0
+	for ; s.nodes < budget; s.nodes++ {
+		if next == nil {
+			if len(s.open) == 0 || !s.open[0].bound.less(s.value) {
+				break
+			}
+			next = heap.Pop(&s.open).(*node)
+		}
+		children := s.visit(next)
+		next = nil
+		for k, child := range children {
+			born++
+			if child.number = born; k == 0 {
+				next = child
+			} else {
+				heap.Push(&s.open, child)
+			}
+		}
 	}
-	return answer{slot: s.best, value: s.value, bound: s.open.least(s.value), nodes: s.nodes}
+	if next != nil {
+		heap.Push(&s.open, next)
+	}
+	least := s.value
+	if len(s.open) > 0 {
+		least = least.least(s.open[0].bound)
+	}
+	return answer{slot: s.best, value: s.value, bound: least, nodes: s.nodes}
 }
 
-func (s *search) node(prices []float64) {
-	s.nodes++
+// visit solves a node's relaxation, and returns what is left to be looked at of
+// it, the most likely first.
+func (s *search) visit(n *node) []*node {
 	f, c := s.f, s.c
-	c.tighten(f, prices)
-	f.solve(prices)
+	for i := range f.only {
+		f.only[i] = -1
+	}
+	for h := n; h.item >= 0; h = h.parent {
+		f.only[h.item] = h.slot
+	}
+	c.tighten(f, n.prices)
+	f.solve(n.prices)
 	p := slices.Clone(f.price[:f.sites])
-	bound := c.bound(f, s.bytes, p)
+	bound := c.bound(f, s.bytes, p).greatest(n.bound)
 	if !bound.less(s.value) {
-		return
+		return nil
 	}
+	s.round()
 	item, slots := s.choose(p)
-	l := c.rounded(f)
-	for n := 0; n < passes && l.moves(s.order) > 0; n++ {
-	}
-	if v := c.value(l.slot); v.less(s.value) {
-		s.best, s.value = l.slot, v
-	}
 	if item < 0 {
-		return // All is held: the assignment of this node has been valued.
+		return nil // All is held: round has found nothing that costs more.
 	}
 	least := math.Inf(1)
 	for _, e := range slots {
 		least = min(least, e.cost)
 	}
+	var children []*node
 	for _, e := range slots {
-		step := e.cost - least - 1e-9*math.Abs(e.cost) - 1
-		switch {
-		case step > 0 && !bound.plus(wideOfFloat(step)).less(s.value):
-			continue // Its price alone is too much.
-		case s.nodes >= s.budget:
-			s.open = s.open.least(bound)
-			continue
+		child := &node{parent: n, item: int32(item), slot: e.slot, bound: bound, prices: p}
+		// Rounding mustn't lift a bound.
+		if step := e.cost - least - 1e-9*math.Abs(e.cost) - 1; step > 0 {
+			child.bound = bound.plus(wideOfFloat(step))
 		}
-		f.only[item] = e.slot
-		s.node(p)
-		f.only[item] = -1
+		if child.bound.less(s.value) {
+			children = append(children, child)
+		}
 	}
+	return children
+}
+
+// round makes a whole assignment of the relaxation, which is kept if it is the
+// best so far. It need not keep to what is held.
+func (s *search) round() {
+	l := s.c.rounded(s.f)
+	for range passes {
+		if l.moves(s.order) == 0 && (len(s.order) > nearby/4 || l.exchanges(s.order) == 0) {
+			break
+		}
+	}
+	if v := s.c.value(l.slot); v.less(s.value) {
+		s.best, s.value = l.slot, v
+	}
+}
+
+// frontier is a heap of nodes, the least bound first, of equal ones the youngest.
+type frontier []*node
+
+func (q frontier) Len() int { return len(q) }
+func (q frontier) Less(a, b int) bool {
+	if q[a].bound != q[b].bound {
+		return q[a].bound.less(q[b].bound)
+	}
+	return q[a].number > q[b].number
+}
+func (q frontier) Swap(a, b int) { q[a], q[b] = q[b], q[a] }
+func (q *frontier) Push(v any)   { *q = append(*q, v.(*node)) }
+func (q *frontier) Pop() any {
+	last := len(*q) - 1
+	v := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	return v
 }
 
 type branchSlot struct {
