@@ -44,6 +44,7 @@ type Collector struct {
 	box   *baselines.Box
 
 	ids       map[string]int32
+	met       []bool // owners whose data stands somewhere, by number
 	lastUser  lastID
 	lastOwner lastID
 
@@ -124,14 +125,6 @@ func NewCollector(sites []Site, width time.Duration, options ...Option) *Collect
 	return c
 }
 
-// Stand says where an owner's data was before the first row, and how much it
-// was (bytes): single copies of the baselines begin there.
-func (c *Collector) Stand(owner, site string, bytes int64) {
-	if i, ok := c.index[site]; ok && owner != "" {
-		c.box.Stand(c.number(owner, &c.lastOwner), i, bytes)
-	}
-}
-
 // Row takes a row as it was sent, and the site that served it by the recording,
 // empty if that doesn't say. Rows that came late or lie in the future enter no
 // figure: no policy reads them either.
@@ -160,11 +153,25 @@ func (c *Collector) Row(r *event.Request, recorded string) {
 			c.foreign++
 		}
 	}
+	c.stand(a.Owner, c.at[asServed])
 	c.box.Access(a, c.at[firstBaseline:])
 	if a.Owner >= 0 {
 		h.serve(a, c.at)
 	}
 	c.delay(a, r.Op == event.Read)
+}
+
+// stand puts a new owner's single copy under each baseline where this replay
+// serves it first: all begin from the same.
+func (c *Collector) stand(owner int32, site int16) {
+	if owner < 0 || site < 0 || int(owner) < len(c.met) && c.met[owner] {
+		return
+	}
+	for int(owner) >= len(c.met) {
+		c.met = append(c.met, false)
+	}
+	c.met[owner] = true
+	c.box.Stand(owner, site, 0)
 }
 
 // serve adds an access to the traffic of the sites that serve it.

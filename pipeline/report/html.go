@@ -20,6 +20,10 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"size":    sizeText,
 	"usd":     usdText,
 	"change":  changeText,
+	"colour": func(i int) template.CSS {
+		c := palette[i%len(palette)]
+		return template.CSS(fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B)) //nolint:gosec // Our own colour.
+	},
 }).Parse(pageText))
 
 // maxListed bounds the windows with moves that the page lists; report.json has
@@ -123,6 +127,8 @@ func usdText(f Figure) string {
 	switch {
 	case !f.Known():
 		return f.Text(0)
+	case f > 0 && f < 0.0001:
+		return "< $0.0001"
 	case f != 0 && f < 1:
 		return "$" + f.Text(4)
 	}

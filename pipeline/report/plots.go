@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"image/color"
 	"math"
+	"strconv"
 	"time"
 
 	"gonum.org/v1/plot"
@@ -78,12 +79,16 @@ func (r *Report) plots() ([]picture, error) {
 		{"Traffic by site", "As served by " + all[0].Name + "; dashed: the site's capacity.", "MB a window", greatest, r.trafficCurves()},
 		{"Latency delay", "Mean of a window's located requests.", "ms", mean,
 			curvesOf(all, func(f *Figures) []float64 { return floats(f.Series.Latency) })},
+		{"Execution delay", "Part of a window's traffic that a site could not serve at once, mean over sites.", "part of a window", mean,
+			curvesOf(all, func(f *Figures) []float64 { return floats(f.Series.Execution) })},
 		{"The busiest site", "The greatest traffic of a site against its capacity; dashed: 100 %.", "% of capacity", greatest, r.busiest(all)},
 		{"Moves", "Owners whose data moves at the end of a window.", "owners a window", mean,
 			curvesOf(all, func(f *Figures) []float64 { return ints(f.Series.Moved) })},
-		{"Bytes from site to site", "Moved data and copies of writes, so far.", "MB so far", last,
+		{"Bytes between sites", "Moved data and copies of writes, so far.", "MB so far", last,
 			curvesOf(all, func(f *Figures) []float64 { return soFar(ints(f.Series.BytesMoved), 1e-6) })},
-		{"Money for egress", "Moves, copies and what leaves sites for users, so far.", "US dollars so far", last, money(all)},
+		{"Money between sites", "Egress of moved data and copies of writes, so far.", "US dollars so far", last,
+			curvesOf(all, func(f *Figures) []float64 { return soFar(floats(f.Series.EgressUSD), 1) })},
+		{"Money in all", "Egress between sites and to users, so far.", "US dollars so far", last, money(all)},
 	} {
 		if len(p.curves) == 0 {
 			continue
@@ -228,6 +233,9 @@ func (r *Report) steps(c curve, how joining) []plotter.XYs {
 	}
 	for from := 0; from < len(c.values); from += n {
 		x := float64(r.Windows[from].Start.Unix())
+		if from > 0 && n == 1 && how != last && !c.dashed && r.Windows[from].Start.After(r.Windows[from-1].End) {
+			end(float64(r.Windows[from-1].End.Unix())) // No window in between.
+		}
 		v, known := join(c.values[from:min(from+n, len(c.values))], how)
 		if !known {
 			end(x)
@@ -317,14 +325,17 @@ func style(p *plot.Plot) {
 	p.Legend.Top = true
 	p.Legend.Left = true
 	p.Legend.TextStyle.Color = ink
-	p.Legend.TextStyle.Font.Size = vg.Points(10)
+	p.Legend.TextStyle.Font.Size, p.Legend.TextStyle.Font.Variant = vg.Points(9), "Sans"
+	p.Legend.ThumbnailWidth = vg.Points(14)
 	p.Legend.Padding = vg.Points(1)
 	p.Legend.XOffs, p.Legend.YOffs = vg.Points(6), vg.Points(-4)
 	p.X.Tick.Marker = plot.TickerFunc(timeTicks)
+	p.Y.Tick.Marker = plot.TickerFunc(roundTicks)
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.Color, a.Tick.Color = faint, faint
 		a.Label.TextStyle.Color, a.Tick.Label.Color = faint, faint
-		a.Label.TextStyle.Font.Size, a.Tick.Label.Font.Size = vg.Points(10), vg.Points(10)
+		a.Label.TextStyle.Font.Size, a.Tick.Label.Font.Size = vg.Points(9), vg.Points(9)
+		a.Label.TextStyle.Font.Variant, a.Tick.Label.Font.Variant = "Sans", "Sans"
 	}
 }
 
@@ -356,8 +367,25 @@ func timeTicks(least, most float64) []plot.Tick {
 	return out
 }
 
+// roundTicks marks four to eight round numbers.
+func roundTicks(least, most float64) []plot.Tick {
+	step := math.Pow(10, math.Floor(math.Log10((most-least)/4)))
+	for _, f := range []float64{5, 2} {
+		if (most-least)/(step*f) >= 4 {
+			step *= f
+			break
+		}
+	}
+	digits := max(0, int(-math.Floor(math.Log10(step))))
+	var out []plot.Tick
+	for i := math.Ceil(least / step); i*step <= most; i++ {
+		out = append(out, plot.Tick{Value: i * step, Label: strconv.FormatFloat(i*step, 'f', digits, 64)})
+	}
+	return out
+}
+
 func render(p *plot.Plot) (template.URL, error) {
-	c := vgsvg.New(vg.Points(560), vg.Points(290))
+	c := vgsvg.New(vg.Points(430), vg.Points(240))
 	p.Draw(draw.New(c))
 	var b bytes.Buffer
 	if _, err := c.WriteTo(&b); err != nil {

@@ -44,7 +44,7 @@ type Strategy interface {
 	// Access returns the site that serves an access, None if nobody can be named.
 	// The ledger has counted the access already.
 	Access(a *Access) int16
-	// Stand says where an owner's data is, before its first access.
+	// Stand says where an owner's data is, before it is first served.
 	Stand(owner int32, site int16)
 	// Close ends a window at that time (µs) and returns what moves, by ascending
 	// owner. It is valid until the next call.

@@ -26,10 +26,10 @@ func (b *Box) Strategies() []Strategy { return b.strategies }
 // Places is the numbering of places for accesses.
 func (b *Box) Places() *Places { return b.ledger.places }
 
-// Stand says where an owner's data is and how much it is, before its first
-// access. Without it a copy is put at home for nothing.
+// Stand says where an owner's data is, before it is first served, and adds to how
+// much it is. Without it a copy is put at home for nothing.
 func (b *Box) Stand(owner int32, site int16, bytes int64) {
-	b.ledger.node(owner).stored = bytes
+	b.ledger.node(owner).stored += bytes
 	for _, s := range b.strategies {
 		s.Stand(owner, site)
 	}

@@ -15,10 +15,9 @@ func (v *Volley) collapse() {
 		p.rank, p.site = 0, nearest(v.ledger.at, p.x)
 		loads[p.site] += v.ledger.nodes[p.owner].bytes
 	}
-	for range len(loads) - 1 {
-		if !v.relieve(loads) {
-			return
-		}
+	for v.relieve(loads) {
+		// It ends: nobody goes on more often than there are other sites.
+		continue
 	}
 }
 

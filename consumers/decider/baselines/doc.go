@@ -24,7 +24,8 @@
 // A [Box] feeds one [Ledger], which counts what any of them may want to know,
 // and asks each for the site that serves. All is pure and incremental: an access
 // stands for one request or for the many alike of a window's table, and what is
-// counted are integers, so that both ways give the same. Nothing depends on the
+// counted are integers, so that both ways give the same (but for where a new
+// owner's copy is put, which who comes first decides). Nothing depends on the
 // order of a map; ties end at config order, then the owner's number. Distances
 // are great circles (schemas/sphere).
 //

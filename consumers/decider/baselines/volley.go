@@ -46,7 +46,7 @@ func (o VolleyOptions) complete() VolleyOptions {
 // Phase 3, the collapse: each goes to its nearest site. As long as a site is over
 // its capacity, by the bytes asked of these owners' data, its least asked owners
 // (then by number) go on to the next nearest to x_i, until the rest fits; nobody
-// goes on past its last one. There are as many rounds as sites, so that it ends.
+// goes on past its last one, so that it ends. What is over then stays over.
 //
 // What moves costs nothing here: volley has no term for it.
 type Volley struct {
@@ -203,7 +203,8 @@ func (v *Volley) relax() {
 	}
 }
 
-// step moves all points half-way to rest, and returns the farthest move in km.
+// step moves all points half-way to rest, and returns the farthest move in km,
+// along the chord.
 func (v *Volley) step() float64 {
 	farthest := 0.0
 	for i := range v.points[:v.fixed] {
@@ -213,8 +214,9 @@ func (v *Volley) step() float64 {
 		if !ok {
 			continue // Pulled to its antipode: either way is as good.
 		}
-		farthest = max(farthest, sphere.Distance(p.x, x))
+		dx, dy, dz := x.X-p.x.X, x.Y-p.x.Y, x.Z-p.x.Z
+		farthest = max(farthest, float64(dx*dx)+float64(dy*dy)+float64(dz*dz))
 		p.x, p.units = x, integers(x)
 	}
-	return farthest
+	return sphere.Radius * math.Sqrt(farthest)
 }

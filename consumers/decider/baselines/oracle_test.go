@@ -1,0 +1,538 @@
+package baselines
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"penstock/schemas/sphere"
+)
+
+// chords is the weighted sum of squared chords from x, which the mean makes
+// least.
+func chords(x sphere.Vector, places []sphere.Vector, weights []int64) float64 {
+	sum := 0.0
+	for i, p := range places {
+		dx, dy, dz := x.X-p.X, x.Y-p.Y, x.Z-p.Z
+		sum += float64(weights[i]) * (dx*dx + dy*dy + dz*dz)
+	}
+	return sum
+}
+
+// minimum searches the sphere for the least value: a grid, then smaller and
+// smaller steps from the best points of it.
+func minimum(value func(sphere.Vector) float64) sphere.Vector {
+	best, least := [2]float64{}, math.Inf(1)
+	for lat := -90.0; lat <= 90; lat += 10 {
+		for lon := -180.0; lon < 180; lon += 10 {
+			if v := value(sphere.FromDegrees(lat, lon)); v < least {
+				best, least = [2]float64{lat, lon}, v
+			}
+		}
+	}
+	for step := 8.0; step > 1e-7; {
+		better := false
+		for _, d := range [][2]float64{{step, 0}, {-step, 0}, {0, step}, {0, -step}, {step, step}, {step, -step}, {-step, step}, {-step, -step}} {
+			at := [2]float64{min(max(best[0]+d[0], -90), 90), best[1] + d[1]/max(math.Cos(best[0]*math.Pi/180), 0.01)}
+			if v := value(sphere.FromDegrees(at[0], at[1])); v < least {
+				best, least, better = at, v, true
+			}
+		}
+		if !better {
+			step /= 2
+		}
+	}
+	return sphere.FromDegrees(best[0], best[1])
+}
+
+func degrees(t *rapid.T, label string) (lat, lon float32) {
+	return float32(rapid.Float64Range(-80, 80).Draw(t, label+" lat")), float32(rapid.Float64Range(-180, 180).Draw(t, label+" lon"))
+}
+
+// The mean is the place with the least weighted sum of squared chords.
+func TestMeanIsWhatASlowMinimiserFinds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := New([]Site{{}}, Options{})
+		v := b.strategies[2].(*Volley)
+		n := rapid.IntRange(1, 6).Draw(t, "places")
+		var places []sphere.Vector
+		var weights []int64
+		for range n {
+			lat, lon := degrees(t, "place")
+			w := rapid.Int64Range(1, 50).Draw(t, "weight")
+			places, weights = append(places, sphere.FromDegrees(float64(lat), float64(lon))), append(weights, w)
+			b.Access(&Access{Owner: 0, User: None, Place: b.Places().Find(lat, lon), Requests: w}, make([]int16, 4))
+		}
+		b.ledger.order()
+		v.mean()
+		if len(v.points) == 0 {
+			t.Skip("the places cancel out")
+		}
+		value := func(x sphere.Vector) float64 { return chords(x, places, weights) }
+		got, want := v.points[0].x, minimum(value)
+		if value(got) > value(want)+1e-7 {
+			t.Fatalf("the mean %v costs %v, %v costs %v", got, value(got), want, value(want))
+		}
+	})
+}
+
+// Springs come to rest where no place could be moved to lessen their energy, the
+// sum of weighted squared chords between all that is tied together.
+func TestSpringsComeToRest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := New([]Site{{Lat: 10, Lon: 10}, {Lat: 40, Lon: -60}}, Options{Volley: VolleyOptions{Steps: 3000, Still: 1e-6}})
+		v := b.strategies[2].(*Volley)
+		n := rapid.IntRange(2, 5).Draw(t, "owners")
+		for o := range n {
+			// Within a hemisphere the energy has one minimum.
+			lat, lon := float32(rapid.Float64Range(-40, 40).Draw(t, "lat")), float32(rapid.Float64Range(-60, 60).Draw(t, "lon"))
+			b.Access(&Access{Owner: int32(o), User: None, Place: b.Places().Find(lat, lon), Requests: rapid.Int64Range(1, 9).Draw(t, "weight")}, make([]int16, 4))
+		}
+		for range rapid.IntRange(1, 6).Draw(t, "links") {
+			u, o := int32(rapid.IntRange(0, n-1).Draw(t, "user")), int32(rapid.IntRange(0, n-1).Draw(t, "owner"))
+			b.Access(&Access{User: u, Owner: o, Place: None, Requests: rapid.Int64Range(1, 20).Draw(t, "requests")}, make([]int16, 4))
+		}
+		b.ledger.order()
+		v.mean()
+		v.lay()
+		v.relax()
+		for i := range v.points[:v.fixed] {
+			places := []sphere.Vector{v.ledger.nodes[v.points[i].owner].from.float()}
+			weights := []int64{1}
+			for _, s := range v.links {
+				if other := s.a + s.b - int32(i); s.a == int32(i) || s.b == int32(i) {
+					places, weights = append(places, v.points[other].x), append(weights, s.requests)
+				}
+			}
+			// A sum of vectors pulls as its parts do, up to a constant.
+			value := func(x sphere.Vector) float64 { return chords(x, places, weights) }
+			got, want := v.points[i].x, minimum(value)
+			if value(got) > value(want)+1e-5 {
+				t.Fatalf("point %d rests at %v, where the energy is %.9f; at %v it is %.9f", i, got, value(got), want, value(want))
+			}
+		}
+	})
+}
+
+// world is a random history for all strategies.
+type world struct {
+	sites   []Site
+	windows [][]Access // places are indices of degrees
+	degrees [][2]float32
+	home    []int // of users
+}
+
+func drawWorld(t *rapid.T, moving bool) world {
+	w := world{sites: []Site{{Lat: 40, Lon: -75}, {Lat: 30, Lon: -98}, {Lat: 37, Lon: -122}}}
+	for i := range w.sites {
+		w.sites[i].Capacity = rapid.Int64Range(0, 40).Draw(t, "capacity") * 100
+	}
+	for range rapid.IntRange(2, 8).Draw(t, "places") {
+		w.degrees = append(w.degrees, [2]float32{float32(rapid.Float64Range(25, 49).Draw(t, "lat")), float32(rapid.Float64Range(-124, -70).Draw(t, "lon"))})
+	}
+	ids := rapid.IntRange(1, 8).Draw(t, "ids")
+	place := func() int { return rapid.IntRange(0, len(w.degrees)-1).Draw(t, "place") }
+	for range ids {
+		w.home = append(w.home, place())
+	}
+	id := func(label string) int32 { return int32(rapid.IntRange(-1, ids-1).Draw(t, label)) }
+	for range rapid.IntRange(1, 8).Draw(t, "windows") {
+		var rows []Access
+		for range rapid.IntRange(1, 25).Draw(t, "rows") {
+			a := Access{Owner: id("owner"), User: id("user"), Place: None, Requests: 1, Bytes: rapid.Int64Range(0, 300).Draw(t, "bytes")}
+			if a.User >= 0 && rapid.IntRange(0, 9).Draw(t, "located") > 0 {
+				a.Place = int32(w.home[a.User])
+			}
+			if rapid.Bool().Draw(t, "write") {
+				a.Written = a.Bytes
+			}
+			rows = append(rows, a)
+		}
+		w.windows = append(w.windows, rows)
+		if moving {
+			w.home[rapid.IntRange(0, ids-1).Draw(t, "who")] = place()
+		}
+	}
+	return w
+}
+
+func (w *world) feed(b *Box, rows []Access) (at [][]int16) {
+	for _, a := range rows {
+		if a.Place >= 0 {
+			a.Place = b.Places().Find(w.degrees[a.Place][0], w.degrees[a.Place][1])
+		}
+		served := make([]int16, len(b.strategies))
+		b.Access(&a, served)
+		at = append(at, served)
+	}
+	return at
+}
+
+// stand puts every owner's data somewhere.
+func (w *world) stand(boxes ...*Box) {
+	for id, p := range w.home {
+		for _, b := range boxes {
+			b.Stand(int32(id), int16(p%len(w.sites)), int64(10*id))
+		}
+	}
+}
+
+// windowEnd of the i-th window, in µs.
+func windowEnd(i int) int64 { return int64(i+1) * time.Hour.Microseconds() }
+
+func clone(moved [][]Moved) [][]Moved {
+	var out [][]Moved
+	for _, m := range moved {
+		out = append(out, slices.Clone(m))
+	}
+	return out
+}
+
+// A window's table, whose rows stand for many requests, gives what the requests
+// themselves give, once every owner has a home.
+func TestTablesOfWindowsGiveWhatRowsGive(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t, true)
+		rows, tables := New(w.sites, Options{}), New(w.sites, Options{})
+		w.stand(rows, tables)
+		for i, window := range w.windows {
+			w.feed(rows, window)
+			w.feed(tables, together(window))
+			a, b := clone(rows.Close(windowEnd(i))), clone(tables.Close(windowEnd(i)))
+			for s := range a {
+				if !slices.Equal(a[s], b[s]) {
+					t.Fatalf("window %d, %s: rows move %v, the table %v", i, rows.strategies[s].Name(), a[s], b[s])
+				}
+			}
+		}
+	})
+}
+
+// together merges rows that differ in nothing but bytes, in order of the first.
+func together(rows []Access) []Access {
+	type key struct{ owner, user, place int32 }
+	index := map[key]int{}
+	var out []Access
+	for _, a := range rows {
+		k := key{a.Owner, a.User, a.Place}
+		i, ok := index[k]
+		if !ok {
+			index[k], i = len(out), len(out)
+			out = append(out, Access{Owner: a.Owner, User: a.User, Place: a.Place})
+		}
+		out[i].Requests++
+		out[i].Bytes += a.Bytes
+		out[i].Written += a.Written
+	}
+	return out
+}
+
+// What strategies do follows from the accesses of a window, not from their order,
+// once every owner has a home.
+func TestTheOrderWithinAWindowDecidesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t, false)
+		a, b := New(w.sites, Options{}), New(w.sites, Options{})
+		w.stand(a, b)
+		for i, window := range w.windows {
+			w.feed(a, window)
+			w.feed(b, rapid.Permutation(window).Draw(t, "order"))
+			x, y := clone(a.Close(windowEnd(i))), clone(b.Close(windowEnd(i)))
+			for s := range x {
+				if !slices.Equal(x[s], y[s]) {
+					t.Fatalf("window %d, %s: %v, in another order %v", i, a.strategies[s].Name(), x[s], y[s])
+				}
+			}
+		}
+	})
+}
+
+// naive keeps every access and works everything out anew.
+type naive struct {
+	w         *world
+	distance  map[int32]int16
+	akkio     map[int32]int16
+	since     map[int32]int64
+	stored    map[int32]int64
+	own       map[int32]int16 // nearest to the latest own place
+	past      []map[int32]map[int16]int64
+	o         AkkioOptions
+	collected []Access
+}
+
+func (n *naive) near(place int32) int16 {
+	best, least := int16(None), math.Inf(1)
+	for i, s := range n.w.sites {
+		d := n.w.degrees[place]
+		if km := sphere.Km(float64(d[0]), float64(d[1]), s.Lat, s.Lon); km < least {
+			best, least = int16(i), km
+		}
+	}
+	return best
+}
+
+// access returns who serves: nearest-replica, distance-only, akkio-like.
+func (n *naive) access(a Access) [3]int16 {
+	out := [3]int16{None, None, None}
+	if a.Place >= 0 {
+		out[0] = n.near(a.Place)
+		if a.User >= 0 {
+			n.own[a.User] = out[0]
+		}
+	}
+	n.collected = append(n.collected, a)
+	if a.Owner < 0 {
+		return out
+	}
+	n.stored[a.Owner] += a.Written
+	home, ok := n.own[a.Owner]
+	if !ok {
+		home = out[0]
+	}
+	for i, at := range []map[int32]int16{n.distance, n.akkio} {
+		if _, ok := at[a.Owner]; !ok && home >= 0 {
+			at[a.Owner] = home
+		}
+		if site, ok := at[a.Owner]; ok {
+			out[1+i] = site
+		}
+	}
+	return out
+}
+
+// close returns what moves: nearest-replica, distance-only, akkio-like.
+func (n *naive) close(end int64) [3][]Moved {
+	var out [3][]Moved
+	written := map[int16]int64{}
+	seen, asked := map[int32]bool{}, map[int32]bool{}
+	counts := map[int32]map[int16]int64{}
+	for _, a := range n.collected {
+		if a.Place >= 0 {
+			written[n.near(a.Place)] += a.Written
+			if a.User >= 0 {
+				seen[a.User] = true
+			}
+		}
+		if a.Owner >= 0 {
+			asked[a.Owner] = true
+			if a.Place >= 0 {
+				if counts[a.Owner] == nil {
+					counts[a.Owner] = map[int16]int64{}
+				}
+				counts[a.Owner][n.near(a.Place)]++
+			}
+		}
+	}
+	n.collected, n.past = nil, append(n.past, counts)
+	for i := range n.w.sites {
+		if b := written[int16(i)]; b > 0 {
+			out[0] = append(out[0], Moved{None, int16(i), None, b * int64(len(n.w.sites)-1)})
+		}
+	}
+	for _, u := range slices.Sorted(maps.Keys(seen)) {
+		if from, ok := n.distance[u]; ok && from != n.own[u] {
+			out[1] = append(out[1], Moved{u, from, n.own[u], n.stored[u]})
+			n.distance[u] = n.own[u]
+		}
+	}
+	for _, o := range slices.Sorted(maps.Keys(asked)) {
+		from, ok := n.akkio[o]
+		to := n.prefers(o)
+		last, moved := n.since[o]
+		if !ok || to < 0 || to == from || moved && end-last < n.o.Cooldown.Microseconds() {
+			continue
+		}
+		out[2] = append(out[2], Moved{o, from, to, n.stored[o]})
+		n.akkio[o], n.since[o] = to, end
+	}
+	return out
+}
+
+// prefers returns the site that akkio-like would have an owner's data at, None
+// if its accesses do not tell.
+func (n *naive) prefers(owner int32) int16 {
+	var count [3]int64
+	for _, c := range n.past {
+		for s := range count {
+			count[s] = count[s]/2 + c[owner][int16(s)]
+		}
+	}
+	sum, best := count[0]+count[1]+count[2], n.akkio[owner]
+	for s := range count {
+		if count[s] > count[best] {
+			best = int16(s)
+		}
+	}
+	lead := count[best] - count[n.akkio[owner]]
+	if sum < n.o.Least || float64(count[best]) < n.o.Share*float64(sum) || float64(lead) < n.o.Lead*float64(sum) {
+		return None
+	}
+	return best
+}
+
+// Serving and moves of three strategies are those of an oracle that keeps all.
+func TestStrategiesDoWhatANaiveOneDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t, true)
+		o := AkkioOptions{
+			Least: rapid.Int64Range(1, 6).Draw(t, "least"), Share: rapid.Float64Range(0.3, 0.9).Draw(t, "share"),
+			Lead: rapid.Float64Range(0.01, 0.5).Draw(t, "lead"), Cooldown: time.Duration(rapid.IntRange(1, 4).Draw(t, "cooldown")) * time.Hour,
+		}
+		b := New(w.sites, Options{Akkio: o})
+		n := &naive{w: &w, o: o, distance: map[int32]int16{}, akkio: map[int32]int16{}, since: map[int32]int64{}, stored: map[int32]int64{}, own: map[int32]int16{}}
+		for i, window := range w.windows {
+			for r, at := range w.feed(b, window) {
+				if got, want := [3]int16{at[0], at[1], at[3]}, n.access(window[r]); got != want {
+					t.Fatalf("window %d, row %d: served at %v, expected %v", i, r, got, want)
+				}
+			}
+			moved, want := b.Close(windowEnd(i)), n.close(windowEnd(i))
+			for s, got := range [][]Moved{moved[0], moved[1], moved[3]} {
+				if !slices.Equal(got, want[s]) {
+					t.Fatalf("window %d, strategy %d: moves %v, expected %v", i, s, got, want[s])
+				}
+			}
+		}
+	})
+}
+
+// An owner is never moved twice within the cooldown, whatever is asked.
+func TestAkkioNeverMovesInsideTheCooldown(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t, true)
+		cooldown := time.Duration(rapid.IntRange(1, 5).Draw(t, "cooldown")) * time.Hour
+		b := New(w.sites, Options{Akkio: AkkioOptions{Least: 1, Share: 0.1, Lead: 0.01, Cooldown: cooldown}})
+		last := map[int32]int64{}
+		for i, window := range w.windows {
+			w.feed(b, window)
+			for _, m := range b.Close(windowEnd(i))[3] {
+				if at, ok := last[m.Owner]; ok && windowEnd(i)-at < cooldown.Microseconds() {
+					t.Fatalf("owner %d moved after %v, the cooldown is %v", m.Owner, time.Duration(windowEnd(i)-at)*time.Microsecond, cooldown)
+				}
+				last[m.Owner] = windowEnd(i)
+			}
+		}
+	})
+}
+
+// After volley a site over capacity holds only what has been everywhere, or what
+// brings no traffic; and nobody is farther off than the sites it was sent on from
+// demand.
+func TestVolleyLeavesNothingOverThatCouldGoOn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t, true)
+		b := New(w.sites, Options{})
+		v := b.strategies[2].(*Volley)
+		for i, window := range w.windows {
+			w.feed(b, window)
+			b.ledger.order()
+			v.Close(windowEnd(i))
+			loads := make([]int64, len(w.sites))
+			for _, p := range v.points[:v.fixed] {
+				loads[p.site] += b.ledger.nodes[p.owner].bytes
+				if v.stands[p.owner] != p.site || ranked(b.ledger.at, p.x, p.rank) != p.site {
+					t.Fatalf("owner %d stands at %d, its rank %d is %d", p.owner, v.stands[p.owner], p.rank, ranked(b.ledger.at, p.x, p.rank))
+				}
+			}
+			for site, load := range loads {
+				if c := w.sites[site].Capacity; c > 0 && load > c && len(v.leastAsked(int16(site))) > 0 {
+					t.Fatalf("site %d has %d of %d and keeps owners that could go on", site, load, c)
+				}
+			}
+			b.ledger.turn()
+		}
+	})
+}
+
+func TestPlacesAndLinksAreWhatMapsHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := NewPlaces([]Site{{}, {Lat: 50}})
+		numbers := map[[2]float32]int32{}
+		var l links
+		pairs := map[uint64]int64{}
+		for range rapid.IntRange(1, 3000).Draw(t, "times") {
+			at := [2]float32{float32(rapid.IntRange(-60, 60).Draw(t, "lat")), float32(rapid.IntRange(-9, 9).Draw(t, "lon"))}
+			got := p.Find(at[0], at[1])
+			if want, ok := numbers[at]; ok && got != want || !ok && int(got) != len(numbers) {
+				t.Fatalf("%v is number %d", at, got)
+			}
+			numbers[at] = got
+			a, b := int32(rapid.IntRange(0, 60).Draw(t, "a")), int32(rapid.IntRange(61, 99).Draw(t, "b"))
+			l.add(a, b, 2)
+			l.add(b, a, 1)
+			pairs[uint64(a)<<32|uint64(b)] += 3
+		}
+		if p.Len() != len(numbers) || l.used != len(pairs) {
+			t.Fatalf("%d places, expected %d; %d links, expected %d", p.Len(), len(numbers), l.used, len(pairs))
+		}
+		for _, s := range l.table {
+			if s.requests != 0 && pairs[s.key] != s.requests {
+				t.Fatalf("link %x has %d, expected %d", s.key, s.requests, pairs[s.key])
+			}
+		}
+		p.Reset()
+		l.reset()
+		if p.Find(1, 2) != 0 || l.used != 0 || slices.ContainsFunc(l.table, func(x link) bool { return x.requests != 0 }) {
+			t.Fatal("something is left after a reset")
+		}
+	})
+}
+
+func TestRankedIsTheOrderByDistance(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var sites []sphere.Vector
+		for range rapid.IntRange(1, 5).Draw(t, "sites") {
+			lat, lon := degrees(t, "site")
+			sites = append(sites, sphere.FromDegrees(float64(lat), float64(lon)))
+		}
+		lat, lon := degrees(t, "at")
+		x := sphere.FromDegrees(float64(lat), float64(lon))
+		var got []int16
+		for r := range sites {
+			got = append(got, ranked(sites, x, int16(r)))
+		}
+		if got[0] != nearest(sites, x) || !slices.IsSortedFunc(got, func(a, b int16) int {
+			return cmp.Compare(sphere.Distance(x, sites[a]), sphere.Distance(x, sites[b]))
+		}) {
+			t.Fatalf("ranks %v", got)
+		}
+	})
+}
+
+func TestAccessesDoNotAllocate(t *testing.T) {
+	b := New([]Site{{Lat: 40, Lon: -75}, {Lat: 37, Lon: -122}}, Options{})
+	at := make([]int16, 4)
+	a := Access{Owner: 3, User: 5, Place: b.Places().Find(47, -122), Requests: 1, Bytes: 10, Written: 10}
+	b.Access(&a, at)
+	if n := testing.AllocsPerRun(1000, func() { b.Access(&a, at) }); n > 0 {
+		t.Errorf("%.1f allocations an access", n)
+	}
+}
+
+// BenchmarkBox is a window of 100,000 accesses to 10,000 owners, and its end.
+func BenchmarkBox(b *testing.B) {
+	box := New([]Site{{Lat: 40, Lon: -75, Capacity: 1e9}, {Lat: 30, Lon: -98, Capacity: 1e9}, {Lat: 37, Lon: -122, Capacity: 1e9}}, Options{})
+	at := make([]int16, 4)
+	rows := make([]Access, 100_000)
+	for i := range rows {
+		h := uint32(i) * 2654435761
+		rows[i] = Access{
+			Owner: int32(h % 10_000), User: int32((h / 7) % 10_000), Requests: 1, Bytes: 1000,
+			Place: box.Places().Find(float32(25+h%24), -float32(70+(h>>8)%54)),
+		}
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		for r := range rows {
+			box.Access(&rows[r], at)
+		}
+		box.Close(windowEnd(i))
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(rows)), "ns/access")
+}
