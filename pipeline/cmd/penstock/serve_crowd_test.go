@@ -137,23 +137,37 @@ func codes(d *control.Decision) map[string]int64 {
 	return out
 }
 
-// outcomes waits until as many moves as that are answered since the beginning,
-// and returns how many by status.
+// outcomes waits for n answers to moves and counts them by status. Imports stand
+// beside them on OUTCOMES and answer none.
 func (w *crowd) outcomes(n int) map[control.Status]int {
 	w.t.Helper()
+	var out map[control.Status]int
+	var out map[control.Status]int
 	eventually(w.t, fmt.Sprintf("%d outcomes", n), func() bool {
 		st, err := w.c.State(w.t.Context(), subject.OutcomesStream)
-		return err == nil && st.Msgs >= uint64(n)
-	})
-	out := map[control.Status]int{}
-	each(w.t, w.c, subject.OutcomesStream, func(m bus.Msg) {
-		o, err := control.DecodeOutcome(m.Data)
-		if err != nil {
-			w.t.Fatal(err)
+		if err != nil || st.Msgs < uint64(n) {
+			return false
 		}
-		out[o.Status]++
+		out = map[control.Status]int{}
+		each(w.t, w.c, subject.OutcomesStream, func(m bus.Msg) {
+			o, err := control.DecodeOutcome(m.Data)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			if o.Status != control.Imported { // which answers no move
+				out[o.Status]++
+			}
+		})
+		return count(out) >= n
 	})
 	return out
+}
+
+func count(by map[control.Status]int) (n int) {
+	for _, c := range by {
+		n += c
+	}
+	return n
 }
 
 // each reads a stream to its present end.
