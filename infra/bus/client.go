@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"penstock/schemas/subject"
 )
 
 // Client is one role's connection to the bus. It is safe for concurrent use.
@@ -43,6 +45,9 @@ type Msg struct {
 // Partitions is P, as EVENTS says.
 func (c *Client) Partitions() int { return c.partitions }
 
+// Replicas is the number of copies that streams of this bus have.
+func (c *Client) Replicas() int { return c.bus.replicas }
+
 // Subject adds the prefix to a subject.
 func (c *Client) Subject(s string) string { return c.bus.subject(s) }
 
@@ -51,6 +56,18 @@ func (c *Client) Bare(s string) string { return c.bus.bare(s) }
 
 // Stream adds the prefix to a stream's name.
 func (c *Client) Stream(name string) string { return c.bus.name(name) }
+
+// Purpose is what the bus was made for, as EVENTS says.
+func (c *Client) Purpose(ctx context.Context) (Purpose, error) {
+	s, err := c.JS.Stream(ctx, c.Stream(subject.EventsStream))
+	if err != nil {
+		return Serve, fmt.Errorf("purpose of the bus: %w", err)
+	}
+	if s.CachedInfo().Config.Metadata[metaPurpose] == Replay.String() {
+		return Replay, nil
+	}
+	return Serve, nil
+}
 
 // KV opens a key-value bucket by its name without prefix.
 func (c *Client) KV(ctx context.Context, name string) (jetstream.KeyValue, error) {

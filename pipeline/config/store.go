@@ -7,7 +7,10 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
+
+	"penstock/schemas/subject"
 )
 
 // Store is where a site's data lives.
@@ -21,6 +24,9 @@ type Store struct {
 	// the prefix of the environment's names of access and secret key.
 	Endpoint, Region, Bucket, Prefix, Credentials string
 }
+
+// ownBuckets are what Penstock keeps for itself on the bus.
+var ownBuckets = []string{subject.LocationsKV, subject.OperatorKV, subject.MembersKV, subject.SnapshotsBucket}
 
 const expectedStore = "dir:FOLDER, postgres://USER@HOST/DATABASE, s3://BUCKET/PREFIX?endpoint=URL&region=NAME or jetstream:BUCKET"
 
@@ -49,6 +55,8 @@ func parseStore(text string) (Store, error) {
 	switch {
 	case kind == "dir" && rest != "":
 		s.URL = path.Clean(rest)
+	case kind == "jetstream" && slices.Contains(ownBuckets, rest):
+		return Store{}, fmt.Errorf("another bucket: %s is Penstock's own", rest)
 	case kind == "jetstream" && bucketName.MatchString(rest):
 	case kind == "postgres" || kind == "postgresql":
 		s.Kind, s.URL = "postgres", text

@@ -33,6 +33,7 @@ func TestStoresThatCannotBe(t *testing.T) {
 		"dir:":                          "dir:FOLDER",
 		"ftp:x":                         "dir:FOLDER",
 		"jetstream:a.b":                 "jetstream:BUCKET",
+		"jetstream:locations":           "Penstock's own",
 		"postgres://db":                 "DATABASE",
 		"s3:bucket":                     "s3://BUCKET",
 		"s3://b?endpoint=h":             "endpoint",

@@ -15,6 +15,7 @@ import (
 	"penstock/infra/bus"
 	"penstock/infra/objectstore"
 	"penstock/infra/objectstore/dir"
+	"penstock/infra/objectstore/jetstream"
 	"penstock/infra/objectstore/lazy"
 	"penstock/pipeline/config"
 )
@@ -109,6 +110,13 @@ func ConfiguredStores(ctx context.Context, cfg *config.Config, client *bus.Clien
 func opener(cfg *config.Config, st config.Store, client *bus.Client, log zerolog.Logger) func(context.Context) (objectstore.Store, error) {
 	return func(ctx context.Context) (objectstore.Store, error) {
 		switch st.Kind {
+		case "jetstream":
+			if client == nil {
+				return nil, fmt.Errorf("%s is on the bus, which is not at hand: name it with --nats or --state: %w", st.Place(), ErrOptions)
+			}
+			return jetstream.Open(ctx, jetstream.Options{
+				JS: client.JS, Bucket: client.Stream(st.URL), Durable: cfg.Bus.Sync == "always", Replicas: client.Replicas(),
+			})
 		}
 		return nil, fmt.Errorf("no backend for %s: %w", st.Kind, ErrOptions)
 	}
