@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -62,7 +63,12 @@ func (d *document) encode() ([]byte, error) {
 		}
 		last = e.name
 	}
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)), nil
+	return seal(b), nil
+}
+
+// seal appends the checksum.
+func seal(b []byte) []byte {
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
 func appendString(b []byte, s string) []byte {
@@ -98,15 +104,8 @@ func decode(b []byte) (*document, error) {
 	if n > uint64(len(r.b)) { // an object takes several bytes
 		return nil, fmt.Errorf("%w: %d objects in %d bytes", errDamaged, n, len(r.b))
 	}
-	d.entries = make([]entry, 0, n)
-	last := ""
-	for range n {
-		e := r.entry(last)
-		if r.bad || e.name <= last {
-			return nil, fmt.Errorf("%w: object %d", errDamaged, len(d.entries))
-		}
-		d.entries = append(d.entries, e)
-		last = e.name
+	if err := r.entries(d, int(n)); err != nil {
+		return nil, err
 	}
 	if len(r.b) > 0 {
 		return nil, fmt.Errorf("%w: %d bytes too many", errDamaged, len(r.b))
@@ -118,30 +117,61 @@ func decode(b []byte) (*document, error) {
 type reader struct {
 	b   []byte
 	bad bool
+	// all is what b was when the objects began. Their strings are cut from it, so
+	// that they take no allocation each.
+	all string
+	// names holds the names of objects, one behind the other.
+	names []byte
 }
 
-func (r *reader) entry(last string) entry {
-	var e entry
+// entries reads n objects.
+func (r *reader) entries(d *document, n int) error {
+	d.entries = make([]entry, n)
+	ends := make([]int, n)
+	r.all, r.names = string(r.b), make([]byte, 0, len(r.b))
+	var last []byte
+	for i := range d.entries {
+		from := len(r.names)
+		r.entry(&d.entries[i], last)
+		name := r.names[from:]
+		if r.bad || i > 0 && bytes.Compare(name, last) <= 0 || len(name) == 0 {
+			return fmt.Errorf("%w: object %d", errDamaged, i)
+		}
+		last, ends[i] = name, len(r.names)
+	}
+	names, from := string(r.names), 0
+	for i, end := range ends {
+		d.entries[i].name, from = names[from:end], end
+	}
+	return nil
+}
+
+func (r *reader) entry(e *entry, last []byte) {
 	n := r.uvarint()
 	if n > uint64(len(last)) {
 		r.bad = true
-		return e
+		return
 	}
-	e.name = last[:n] + string(r.bytes())
-	e.blob = string(r.bytes())
+	r.names = append(append(r.names, last[:n]...), r.bytes()...)
+	e.blob = r.string()
 	e.size = int64(r.uvarint())
 	flags := r.take(1)
 	if r.bad || e.size < 0 || flags[0] > hasSum|hasVersion {
 		r.bad = true
-		return e
+		return
 	}
 	if flags[0]&hasSum != 0 {
 		copy(e.sum[:], r.take(len(e.sum)))
 	}
 	if flags[0]&hasVersion != 0 {
-		e.version = string(r.bytes())
+		e.version = r.string()
 	}
-	return e
+}
+
+func (r *reader) string() string {
+	n := len(r.bytes())
+	end := len(r.all) - len(r.b)
+	return r.all[end-n : end]
 }
 
 func (r *reader) uvarint() uint64 {
