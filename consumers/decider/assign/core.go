@@ -224,14 +224,9 @@ func (c *core) without(f *flow, prices []float64, bound, value wide) (less *core
 	less = newCore(c.room, c.overload)
 	less.settled, less.beyond = c.settled, c.beyond
 	for i, w := range c.load {
-		least := math.Inf(1)
+		least, lo := c.lowest(f, i, prices), len(less.site)
 		for s := c.off[i]; s < c.off[i+1]; s++ {
-			least = min(least, c.regret(f, i, s, prices))
-		}
-		lo := len(less.site)
-		for s := c.off[i]; s < c.off[i+1]; s++ {
-			v := c.regret(f, i, s, prices)
-			if v-least-1e-9*math.Abs(v)-1 <= gap {
+			if c.worse(f, i, s, prices, least) <= gap {
 				less.site, less.cost = append(less.site, c.site[s]), append(less.cost, c.cost[s])
 				was = append(was, s)
 			}
@@ -248,4 +243,19 @@ func (c *core) without(f *flow, prices []float64, bound, value wide) (less *core
 // regret is what a slot costs with its price, and its excess.
 func (c *core) regret(f *flow, i int, s int32, prices []float64) float64 {
 	return float64(c.cost[s]) + float64(prices[c.site[s]]*float64(f.load[i])) + c.surcharge(f, i, s, prices)
+}
+
+// lowest is what an item's best slot costs so.
+func (c *core) lowest(f *flow, i int, prices []float64) float64 {
+	least := math.Inf(1)
+	for s := c.off[i]; s < c.off[i+1]; s++ {
+		least = min(least, c.regret(f, i, s, prices))
+	}
+	return least
+}
+
+// worse is how much more a slot costs than the least, less what rounding may add.
+func (c *core) worse(f *flow, i int, s int32, prices []float64, least float64) float64 {
+	v := c.regret(f, i, s, prices)
+	return v - least - 1e-9*math.Abs(v) - 1
 }

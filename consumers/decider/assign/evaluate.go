@@ -1,5 +1,7 @@
 package assign
 
+import "math/big"
+
 // Evaluate is what an assignment costs, by the same count as Solution's: weight
 // is the sum of the items' costs, over the bytes at each site beyond its room,
 // and cost both together. A forbidden site costs all there is.
@@ -22,7 +24,7 @@ func (p *Problem) Evaluate(site []uint16) (cost, weight int64, over []int64) {
 			if site[i] != NoSite {
 				v := out[(i-lo)*q.Sites+int(site[i])]
 				if v == Forbidden {
-					b.weight = wide{1 << 40, 0}.plus(b.weight)
+					b.weight = b.weight.plus(wide{1 << 20, 0})
 					continue
 				}
 				b.weight = b.weight.plus(wideOf(v))
@@ -54,13 +56,23 @@ func (p *Problem) used(site []uint16) []wide {
 	return used
 }
 
-// price is what bytes beyond all room cost. What doesn't fit a cost anyway is all
-// there is.
+// price is what bytes beyond all room cost, rounded up.
 func (p *Problem) price(beyond wide) wide {
-	if beyond.hi != 0 || beyond.lo >= 1<<62 {
-		return wideOfFloat(p.Overload * beyond.float())
+	if beyond.hi == 0 && beyond.lo < 1<<62 {
+		return priceUp(p.Overload, beyond.int64())
 	}
-	return priceUp(p.Overload, beyond.int64())
+	bytes := new(big.Int).SetUint64(uint64(beyond.hi))
+	bytes.Lsh(bytes, 64).Add(bytes, new(big.Int).SetUint64(beyond.lo))
+	exact := new(big.Rat).SetFloat64(p.Overload)
+	exact.Mul(exact, new(big.Rat).SetInt(bytes))
+	up, rest := new(big.Int).QuoRem(exact.Num(), exact.Denom(), new(big.Int))
+	if rest.Sign() > 0 {
+		up.Add(up, big.NewInt(1))
+	}
+	if !up.IsInt64() {
+		return wide{1 << 40, 0} // More than fits a cost, whatever is added.
+	}
+	return wideOf(up.Int64())
 }
 
 // fits reports whether no site is over its room.

@@ -6,9 +6,10 @@ import (
 )
 
 const (
-	// slots is how many sites a candidate of the repair may choose from.
-	slots = 6
-	// candidates is how many items a repair looks at again.
+	// slots is how many sites a candidate of the repair may choose from; some of
+	// them are chosen as if sites that aren't full cost nothing.
+	slots, vacant = 8, 3
+	// candidates is how many items a repair looks at again at most.
 	candidates = 1 << 18
 )
 
@@ -28,7 +29,7 @@ func (p *Problem) large(o Options, total int64) *Solution {
 			bound = r.bound
 		}
 		s := &Solution{Site: r.site, Prices: prices, Method: MethodPrices}
-		value, next := p.repair(r, t, s)
+		value, next := p.repair(r, t, o.Goal, s)
 		s.Cost = value.int64()
 		if best == nil || value.less(cost) {
 			best, cost = s, value
@@ -59,6 +60,7 @@ type tally struct {
 	used   []int64
 	weight wide
 	dual   wide
+	least  wide
 	_      [64]byte // Workers don't share a cache line.
 }
 
@@ -111,22 +113,18 @@ func (p *Problem) pass(at terms, total int64) *pass {
 			r.place(t, i, p.Load[i], t.out[(i-lo)*m:(i-lo+1)*m], &at)
 		}
 	})
+	var least wide
 	for _, t := range by {
 		for j, v := range t.used {
 			r.used[j] += v
 		}
-		r.weight, r.bound = r.weight.plus(t.weight), r.bound.plus(t.dual)
+		r.weight, r.bound, least = r.weight.plus(t.weight), r.bound.plus(t.dual), least.plus(t.least)
 	}
 	for j, v := range at.prices {
 		r.bound = r.bound.minus(priceUp(v, min(p.Room[j], total)))
 	}
-	fits := free
-	for j, v := range r.used {
-		fits = fits && v <= p.Room[j]
-	}
-	if fits {
-		r.bound = r.weight
-	}
+	// Least costs bound too, and better where prices are made of jitter.
+	r.bound = r.bound.greatest(least)
 	return r
 }
 
@@ -136,17 +134,20 @@ func (r *pass) place(t *tally, i int, load int64, row []int64, at *terms) {
 	if load == 0 {
 		if j := least(row); j != NoSite {
 			r.site[i] = j
-			t.weight, t.dual = t.weight.plus(wideOf(row[j])), t.dual.plus(wideOf(row[j]))
+			v := wideOf(row[j])
+			t.weight, t.dual, t.least = t.weight.plus(v), t.dual.plus(v), t.least.plus(v)
 		}
 		return
 	}
 	w := float64(load)
 	best, next := math.Inf(1), math.Inf(1)
 	a, b := NoSite, NoSite
+	lowest := int64(Forbidden)
 	for j, c := range row {
 		if c == Forbidden {
 			continue
 		}
+		lowest = min(lowest, c)
 		v := at.value(c, j, load)
 		if v >= next {
 			continue
@@ -161,6 +162,7 @@ func (r *pass) place(t *tally, i int, load int64, row []int64, at *terms) {
 	if a == NoSite {
 		return
 	}
+	t.least = t.least.plus(wideOf(lowest))
 	// A cost and its price are rounded by a part in 2^52; the bound gives way.
 	t.dual = t.dual.plus(wideOfFloat(math.Floor(best - best*0x1p-50)))
 	if lift := at.jitter * w; next-best <= lift {
@@ -201,30 +203,40 @@ func draw(i int, load int64, row []int64, at *terms, least, lift float64) (a, b 
 }
 
 // repair solves again for the items that are best moved to get all sites within
-// their rooms, all others staying. It returns what the solution costs then, and
-// better prices.
-func (p *Problem) repair(r *pass, at terms, s *Solution) (value wide, next []float64) {
-	picked := p.pick(r, at.prices)
+// their rooms, all others staying; for ever more of them, as long as that leaves a
+// gap. It returns what the solution costs then, and better prices.
+func (p *Problem) repair(r *pass, at terms, goal float64, s *Solution) (value wide, next []float64) {
 	left := make([]int64, p.Sites)
 	for j, v := range r.used {
 		left[j] = p.Room[j] - v
 	}
 	c := newCore(left, p.Overload)
 	c.settled = r.weight
-	p.again(c, r, picked, &at)
-	next = at.prices
-	if c.items() > 0 {
-		a := c.optimise(at.prices, 0)
-		next = a.price
-		for k, i := range c.item {
-			from, to := r.site[i], c.site[a.slot[k]]
-			r.site[i] = to
-			left[from] += p.Load[i]
-			left[to] -= p.Load[i]
+	value, next = c.value(nil), at.prices
+	var a answer
+	last := 0
+	for times := 2.0; times <= 512; times *= 4 {
+		picked := p.pick(r, at.prices, times)
+		if len(picked) <= last {
+			break
 		}
-		value = a.value
-	} else {
-		value = c.value(nil)
+		last = len(picked)
+		d := newCore(left, p.Overload)
+		d.settled = r.weight
+		p.again(d, r, picked, &at)
+		b := d.optimise(at.prices, 0)
+		if next = b.price; b.value.less(value) {
+			value, c, a = b.value, d, b
+		}
+		if value.minus(r.bound).float() <= goal/8*math.Abs(r.bound.float()) || last == candidates {
+			break
+		}
+	}
+	for k, i := range c.item {
+		from, to := r.site[i], c.site[a.slot[k]]
+		r.site[i] = to
+		left[from] += p.Load[i]
+		left[to] -= p.Load[i]
 	}
 	s.Over = make([]int64, p.Sites)
 	var beyond int64
@@ -237,7 +249,7 @@ func (p *Problem) repair(r *pass, at terms, s *Solution) (value wide, next []flo
 }
 
 // again reads the rows of picked items and makes them a core: each has its site
-// and the ones next best at the prices.
+// the ones next best at the prices, and the best of those with room.
 func (p *Problem) again(c *core, r *pass, picked []int32, at *terms) {
 	m := p.Sites
 	keep := min(slots, m)
@@ -264,7 +276,18 @@ func (p *Problem) again(c *core, r *pass, picked []int32, at *terms) {
 				}
 			}
 			r0.value[r.site[i]] = math.Inf(-1)
-			have[k] = nearest(r0.value, r0.cost, site[k*keep:(k+1)*keep], cost[k*keep:])
+			n := k * keep
+			n += nearest(r0.value, r0.cost, site[n:n+keep-min(vacant, keep-1)], cost[n:])
+			for _, j := range site[k*keep : n] {
+				r0.value[j] = math.Inf(1)
+			}
+			for j, v := range r.used {
+				if v < p.Room[j] {
+					r0.value[j] -= float64(at.prices[j] * float64(p.Load[i]))
+				}
+			}
+			n += nearest(r0.value, r0.cost, site[n:(k+1)*keep], cost[n:])
+			have[k] = uint8(n - k*keep)
 		}
 	})
 	for k, i := range picked {
@@ -281,7 +304,7 @@ func (p *Problem) again(c *core, r *pass, picked []int32, at *terms) {
 
 // nearest writes the sites of least value, in order, and returns how many there
 // are; infinite is none.
-func nearest(value []float64, costs []int64, site []uint16, cost []int64) uint8 {
+func nearest(value []float64, costs []int64, site []uint16, cost []int64) int {
 	n := 0
 	for j, v := range value {
 		if n == len(site) && v >= value[site[n-1]] || math.IsInf(v, 1) {
@@ -294,5 +317,5 @@ func nearest(value []float64, costs []int64, site []uint16, cost []int64) uint8 
 		}
 		site[k], cost[k] = uint16(j), costs[j]
 	}
-	return uint8(n)
+	return n
 }

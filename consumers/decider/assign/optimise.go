@@ -44,11 +44,14 @@ func (c *core) optimise(prices []float64, nodes int) answer {
 		if !a.bound.less(a.value) || nodes == 0 {
 			break
 		}
-		less, was := c.without(f, p, root, a.value)
 		budget := nodes
 		if nodes < 0 {
-			budget = less.budget()
+			budget = c.budget(f, p, a.value.minus(root).float())
 		}
+		if budget == 0 {
+			break
+		}
+		less, was := c.without(f, p, root, a.value)
 		found := less.branch(a.value, max(budget/part-a.nodes, 0), a.price)
 		a.nodes += found.nodes
 		if found.slot != nil {
@@ -60,8 +63,23 @@ func (c *core) optimise(prices []float64, nodes int) answer {
 	return a
 }
 
-// budget is how many nodes take about half a second.
-func (c *core) budget() int { return min(1<<15, (1<<22)/(len(c.site)+64)) }
+// budget is how many nodes take about half a second, with the slots that without
+// would leave; none if they are too few to find anything.
+func (c *core) budget(f *flow, prices []float64, gap float64) int {
+	open := 64
+	for i := range c.item {
+		least := c.lowest(f, i, prices)
+		for s := c.off[i]; s < c.off[i+1]; s++ {
+			if c.worse(f, i, s, prices, least) <= gap {
+				open++
+			}
+		}
+	}
+	if n := min(1<<15, (1<<22)/open); n >= 32 {
+		return n
+	}
+	return 0
+}
 
 // back is an assignment of a core without some slots as one of the core.
 func (c *core) back(f *flow, prices []float64, less *core, was, slot []int32) []int32 {

@@ -4,7 +4,8 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
-	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // table is a problem whose costs are written down.
@@ -118,7 +119,7 @@ func randomTable(r *rand.Rand) table {
 
 // check holds a solution against the definition, and against the optimum if that
 // is known.
-func check(tb testing.TB, t table, s *Solution, optimum *big.Int) {
+func check(tb rapid.TB, t table, s *Solution, optimum *big.Int) {
 	tb.Helper()
 	m := len(t.room)
 	for i, j := range s.Site {

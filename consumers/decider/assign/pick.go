@@ -11,11 +11,11 @@ const (
 func bucketOf(regret float32) int { return int(math.Float32bits(regret) >> bucketShift) }
 
 // pick returns the items to be looked at again, ascending: at each site that is
-// over, those that lose least by their second one until they have twice the load
+// over, those that lose least by their second one until they have so many times the load that has
 // to go; for each site that has a price but isn't full, those that would lose
 // least by coming; and some at all others, for chains of moves.
-func (p *Problem) pick(r *pass, prices []float64) []int32 {
-	out, in := p.quotas(r, prices)
+func (p *Problem) pick(r *pass, prices []float64, times float64) []int32 {
+	out, in := p.quotas(r, prices, times)
 	if out == nil {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (p *Problem) pick(r *pass, prices []float64) []int32 {
 	share := float64(candidates) / float64(len(picked))
 	k := 0
 	for _, i := range picked {
-		if chance(thinned^uint64(i)) < share {
+		if k < candidates && chance(thinned^uint64(i)) < share {
 			picked[k] = i
 			k++
 		}
@@ -45,16 +45,16 @@ func (p *Problem) pick(r *pass, prices []float64) []int32 {
 
 // quotas are the bytes to look at by site, of items that are there and of those
 // that may come; nil if all is as it should be.
-func (p *Problem) quotas(r *pass, prices []float64) (out, in []float64) {
+func (p *Problem) quotas(r *pass, prices []float64, times float64) (out, in []float64) {
 	out, in = make([]float64, p.Sites), make([]float64, p.Sites)
 	var most, load float64
 	for j, used := range r.used {
 		load += float64(used)
 		switch over := float64(used - p.Room[j]); {
 		case over > 0:
-			out[j] = 2 * over
+			out[j] = times * over
 		case prices[j] > 0:
-			in[j] = -2 * over
+			in[j] = -times * over
 		}
 		most = max(most, out[j], in[j])
 	}
@@ -62,7 +62,7 @@ func (p *Problem) quotas(r *pass, prices []float64) (out, in []float64) {
 		return nil, nil
 	}
 	// At least as much as some hundred items, so that there are some of all sizes.
-	base := max(most/4, 128*load/float64(max(len(p.Load), 1)))
+	base := max(most/4, 64*times*load/float64(max(len(p.Load), 1)))
 	for j := range out {
 		out[j] = max(out[j], base)
 		if in[j] > 0 {

@@ -10,6 +10,7 @@ func (p *Problem) small(o Options) *Solution {
 
 	s := &Solution{Site: make([]uint16, n), Rounds: 1, Method: MethodFlow}
 	c := newCore(p.Room, p.Overload)
+	c.site, c.cost = make([]uint16, 0, n*m), make([]int64, 0, n*m)
 	same := p.same()
 	for i, w := range p.Load {
 		row := costs[i*m : (i+1)*m]
