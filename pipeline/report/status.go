@@ -1,21 +1,22 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"penstock/consumers/decider"
+	"penstock/consumers/decider/placement"
+	"penstock/consumers/executor/locations"
 	"penstock/infra/bus"
+	"penstock/infra/clock"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
 	"penstock/schemas/window"
@@ -23,13 +24,19 @@ import (
 
 // Status is what is in force, and how far each part has come.
 type Status struct {
-	Streams  []StreamStatus  `json:"streams"`
-	Kinds    []KindStatus    `json:"kinds"`
-	Progress []Progress      `json:"progress"`
-	Owners   int             `json:"owners_located"`     // owners that were moved, imported or pinned
-	Evacuate []string        `json:"evacuate,omitempty"` // sites that the operator empties, ascending
-	Faults   []string        `json:"faults,omitempty"`
-	Switches []SwitchSetting `json:"switches,omitempty"`
+	Streams  []StreamStatus `json:"streams"`
+	Kinds    []KindStatus   `json:"kinds"`
+	Progress []Progress     `json:"progress"`
+	Owners   int            `json:"owners_located"`     // owners that were moved, imported or pinned
+	Evacuate []string       `json:"evacuate,omitempty"` // sites that the operator empties, ascending
+	// Evacuations tell of them what the last decision knew, in the same order.
+	Evacuations []EvacuationStatus `json:"evacuations,omitempty"`
+	// Failing are the owners whose last moves came to nothing, those with the most
+	// first, at most maxFailing; FailingOwners is how many there are.
+	Failing       []locations.Failing `json:"failing,omitempty"`
+	FailingOwners int                 `json:"failing_owners,omitempty"`
+	Faults        []string            `json:"faults,omitempty"`
+	Switches      []SwitchSetting     `json:"switches,omitempty"`
 }
 
 // StreamStatus is one stream.
@@ -50,7 +57,33 @@ type KindStatus struct {
 	Frozen   bool              `json:"frozen"`
 	Rollback *time.Time        `json:"rollback,omitempty"` // asked for and not yet carried out: what it goes back to
 	At       time.Time         `json:"at,omitzero"`        // on the bus
+	// Stale: no window was decided for longer than two windows, by stream or wall
+	// time. What was decided last is held and not acted upon again.
+	Stale bool `json:"stale"`
+	// FellBack says why a kind whose mode is act only advises, from this decision
+	// or from the next one on; empty unless it does so still.
+	FellBack string `json:"fell_back,omitempty"`
+	// BackingOff is how many owners are held after moves that failed.
+	BackingOff int64 `json:"backing_off,omitempty"`
 }
+
+// EvacuationStatus is how far a site was emptied at the last decision.
+type EvacuationStatus struct {
+	Site string `json:"site"`
+	// Decided: the last decision knew of it; the figures are zero without.
+	Decided   bool  `json:"decided"`
+	Remaining int64 `json:"remaining"` // owners whose data is there, those under way included
+	Moving    int64 `json:"moving"`    // of them moved by that decision
+}
+
+const (
+	// failuresWithin is how many of the newest outcomes are looked at for moves
+	// that failed.
+	failuresWithin = 1 << 16
+	// maxFailing bounds the owners that are listed, shownFailing those for a
+	// person.
+	maxFailing, shownFailing = 1000, 10
+)
 
 // Progress is how far a group of rollups has come on its slowest partition.
 type Progress struct {
@@ -67,6 +100,19 @@ type SwitchSetting struct {
 
 // NewStatus asks the bus.
 func NewStatus(ctx context.Context, client *bus.Client) (*Status, error) {
+	return StatusAt(ctx, client, clock.System().Now())
+}
+
+// StatusAt is NewStatus with staleness by wall time as of then; on the bus of a
+// replay, whose time is that of its recording, only stream time counts.
+func StatusAt(ctx context.Context, client *bus.Client, now time.Time) (*Status, error) {
+	purpose, err := client.Purpose(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("status: %w", err)
+	}
+	if purpose == bus.Replay {
+		now = time.Time{}
+	}
 	s := &Status{}
 	var last uint64
 	for _, name := range subject.Streams {
@@ -92,6 +138,12 @@ func NewStatus(ctx context.Context, client *bus.Client) (*Status, error) {
 		if err := s.progress(ctx, client, g, last); err != nil {
 			return nil, fmt.Errorf("status: %w", err)
 		}
+	}
+	for i := range s.Kinds {
+		s.stale(&s.Kinds[i], now)
+	}
+	if err := s.failing(ctx, client); err != nil {
+		return nil, fmt.Errorf("status: %w", err)
 	}
 	kv, err := client.KV(ctx, subject.LocationsKV)
 	if err != nil {
@@ -150,6 +202,15 @@ func (s *Status) kind(ctx context.Context, client *bus.Client, k control.Kind, e
 			break
 		}
 		ks.Decided, ks.Decision, ks.At = true, d, m.Time.UTC()
+		ks.FellBack = fellBack(d, sw.ModeRevision > revision(m))
+		for _, r := range d.Reasons {
+			if r.Code == placement.BackingOff.String() {
+				ks.BackingOff += r.Count
+			}
+		}
+		if k == control.Placement {
+			s.evacuations(d)
+		}
 		if sw.Rollback != nil && answered(m, d, sw.RollbackRevision) {
 			ks.Rollback = nil
 		}
@@ -158,15 +219,81 @@ func (s *Status) kind(ctx context.Context, client *bus.Client, k control.Kind, e
 	return nil
 }
 
+// stale works out whether a kind's last decision is, by the slowest partition of
+// what it reads.
+func (s *Status) stale(k *KindStatus, now time.Time) {
+	if !k.Decided {
+		return
+	}
+	group := window.Fast
+	if k.Kind == control.Placement {
+		group = window.Owners
+	}
+	var mark time.Time
+	for _, p := range s.Progress {
+		if p.Group == group {
+			mark = p.Watermark
+		}
+	}
+	k.Stale = decider.Stale(k.Decision.Window, k.At, mark, now)
+}
+
+// fellBack says why the kind only advises although its mode is act; since reports
+// that the operator has written its mode after the decision.
+func fellBack(d *control.Decision, since bool) string {
+	if since || d.Operator.Mode != control.Act {
+		return ""
+	}
+	for _, r := range d.Reasons {
+		if r.Code == decider.PromisesBroken {
+			return r.Text
+		}
+	}
+	if d.Mode == control.Advise { // by a program of before, with another reason
+		return "outcomes contradicted what was promised"
+	}
+	return ""
+}
+
+// evacuations takes from the last decision what it says of sites being emptied.
+func (s *Status) evacuations(d *control.Decision) {
+	for _, site := range s.Evacuate {
+		e := EvacuationStatus{Site: site}
+		for _, r := range d.Reasons {
+			if r.Code != placement.Evacuating.String() || r.Scope != site {
+				continue
+			}
+			if n, ok := r.Evidence["remaining"].(float64); ok { // as JSON has numbers
+				e.Decided, e.Remaining, e.Moving = true, int64(n), r.Count
+			}
+		}
+		s.Evacuations = append(s.Evacuations, e)
+	}
+}
+
+func (s *Status) failing(ctx context.Context, client *bus.Client) error {
+	all, err := locations.FailingMoves(ctx, client, failuresWithin)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(all, func(a, b locations.Failing) int { return cmp.Compare(b.Count, a.Count) })
+	s.FailingOwners, s.Failing = len(all), all[:min(len(all), maxFailing)]
+	return nil
+}
+
 // answered reports whether a rollback was carried out by the time of a record:
 // its decider knew of it then, and does not say that it still waits.
-func answered(m bus.Msg, d *control.Decision, revision uint64) bool {
-	var knew uint64
+func answered(m bus.Msg, d *control.Decision, asked uint64) bool {
+	waits := slices.ContainsFunc(d.Reasons, func(r control.Reason) bool { return r.Code == decider.RollbackWaits })
+	return revision(m) >= asked && !waits
+}
+
+// revision is that of the operator's switches that a record knew of.
+func revision(m bus.Msg) (knew uint64) {
 	if h := m.Header[control.HeaderOperator]; len(h) > 0 {
 		knew, _ = strconv.ParseUint(h[0], 10, 64) // One that cannot be read knew nothing.
 	}
-	waits := slices.ContainsFunc(d.Reasons, func(r control.Reason) bool { return r.Code == decider.RollbackWaits })
-	return knew >= revision && !waits
+	return knew
 }
 
 func (s *Status) progress(ctx context.Context, client *bus.Client, group string, last uint64) error {
@@ -196,65 +323,4 @@ func (s *Status) progress(ctx context.Context, client *bus.Client, group string,
 	}
 	s.Progress = append(s.Progress, p)
 	return nil
-}
-
-// Print writes the status for a person.
-func (s *Status) Print(w io.Writer) error {
-	var b strings.Builder
-	for _, k := range s.Kinds {
-		if !k.Decided && k.Mode == "" && !k.Frozen && k.Rollback == nil {
-			continue
-		}
-		fmt.Fprintf(&b, "%s: ", k.Kind)
-		if d := k.Decision; d != nil {
-			moves := 0
-			for _, c := range d.Commands {
-				moves += c.Moves
-			}
-			fmt.Fprintf(&b, "mode %s, last decided window %s to %s, case %s, %d moves; ", d.Mode,
-				d.Window.Start.Format("2006-01-02 15:04"), d.Window.End.Format("15:04"), d.Case, moves)
-			counts := map[string]int64{}
-			for _, r := range d.Reasons {
-				counts[r.Code] += max(r.Count, 1)
-			}
-			fmt.Fprintf(&b, "reasons: %s", Reasons(counts))
-		} else {
-			b.WriteString("nothing decided yet")
-		}
-		if k.Mode != "" {
-			fmt.Fprintf(&b, "; operator: mode %s", k.Mode)
-		}
-		if k.Frozen {
-			b.WriteString("; FROZEN")
-		}
-		if k.Rollback != nil {
-			fmt.Fprintf(&b, "; a rollback to %s waits for the next complete window in mode act", k.Rollback.Format(time.RFC3339))
-		}
-		b.WriteString("\n")
-	}
-	if b.Len() == 0 {
-		b.WriteString("nothing decided yet\n")
-	}
-	if len(s.Evacuate) > 0 {
-		fmt.Fprintf(&b, "being emptied: %s\n", strings.Join(s.Evacuate, ", "))
-	}
-	for _, p := range s.Progress {
-		mark := "none yet"
-		if !p.Watermark.IsZero() {
-			mark = p.Watermark.Format(time.RFC3339)
-		}
-		fmt.Fprintf(&b, "%s: watermark %s, %d messages of EVENTS behind\n", p.Group, mark, p.Behind)
-	}
-	fmt.Fprintf(&b, "locations: %d owners were moved, imported or pinned; the others are where they were first seen\n\n", s.Owners)
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "stream\tmessages\tbytes\tfirst\tlast\t\n")
-	for _, st := range s.Streams {
-		fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%d\t\n", st.Name, st.Messages, Bytes(int64(st.Bytes)), st.First, st.Last)
-	}
-	_ = t.Flush() // Into memory.
-	for _, f := range s.Faults {
-		fmt.Fprintf(&b, "FAULT: %s\n", f)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -1,0 +1,103 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// printFailing lists the moves that came to nothing.
+func (s *Status) printFailing(b *strings.Builder) {
+	if s.FailingOwners == 0 {
+		return
+	}
+	fmt.Fprintf(b, "%d owners' last moves came to nothing:\n", s.FailingOwners)
+	for i, f := range s.Failing {
+		if i == shownFailing {
+			fmt.Fprintf(b, "  and %d more; --json lists %d\n", s.FailingOwners-i, len(s.Failing))
+			break
+		}
+		fmt.Fprintf(b, "  %q to %s: %s, %s; %d in a row\n", f.Owner, f.To, f.Status, cmp.Or(f.Reason, "no reason given"), f.Count)
+	}
+}
+
+// Print writes the status for a person.
+func (s *Status) Print(w io.Writer) error {
+	var b strings.Builder
+	for _, k := range s.Kinds {
+		if !k.Decided && k.Mode == "" && !k.Frozen && k.Rollback == nil {
+			continue
+		}
+		fmt.Fprintf(&b, "%s: ", k.Kind)
+		if d := k.Decision; d != nil {
+			moves := 0
+			for _, c := range d.Commands {
+				moves += c.Moves
+			}
+			fmt.Fprintf(&b, "mode %s, last decided window %s to %s, case %s, %d moves; ", d.Mode,
+				d.Window.Start.Format("2006-01-02 15:04"), d.Window.End.Format("15:04"), d.Case, moves)
+			counts := map[string]int64{}
+			for _, r := range d.Reasons {
+				counts[r.Code] += max(r.Count, 1)
+			}
+			fmt.Fprintf(&b, "reasons: %s", Reasons(counts))
+		} else {
+			b.WriteString("nothing decided yet")
+		}
+		if k.Mode != "" {
+			fmt.Fprintf(&b, "; operator: mode %s", k.Mode)
+		}
+		if k.Frozen {
+			b.WriteString("; FROZEN")
+		}
+		if k.Stale {
+			fmt.Fprintf(&b, "; STALE: nothing decided since %s", k.At.Format("2006-01-02 15:04"))
+		}
+		if k.BackingOff > 0 {
+			fmt.Fprintf(&b, "; %d owners are held after moves that failed", k.BackingOff)
+		}
+		if k.Rollback != nil {
+			fmt.Fprintf(&b, "; a rollback to %s waits for the next complete window in mode act", k.Rollback.Format(time.RFC3339))
+		}
+		b.WriteString("\n")
+		if k.FellBack != "" {
+			fmt.Fprintf(&b, "%s FELL BACK TO ADVISE: %s\n  nothing is moved until: penstock mode %s act\n", strings.ToUpper(string(k.Kind)), k.FellBack, k.Kind)
+		}
+	}
+	if b.Len() == 0 {
+		b.WriteString("nothing decided yet\n")
+	}
+	if len(s.Evacuate) > 0 {
+		fmt.Fprintf(&b, "being emptied: %s\n", strings.Join(s.Evacuate, ", "))
+	}
+	for _, e := range s.Evacuations {
+		if e.Decided {
+			fmt.Fprintf(&b, "  %s: %d owners remaining, %d of them moved by the last decision\n", e.Site, e.Remaining, e.Moving)
+		} else {
+			fmt.Fprintf(&b, "  %s: no window has been decided since it was asked for\n", e.Site)
+		}
+	}
+	s.printFailing(&b)
+	for _, p := range s.Progress {
+		mark := "none yet"
+		if !p.Watermark.IsZero() {
+			mark = p.Watermark.Format(time.RFC3339)
+		}
+		fmt.Fprintf(&b, "%s: watermark %s, %d messages of EVENTS behind\n", p.Group, mark, p.Behind)
+	}
+	fmt.Fprintf(&b, "locations: %d owners were moved, imported or pinned; the others are where they were first seen\n\n", s.Owners)
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "stream\tmessages\tbytes\tfirst\tlast\t\n")
+	for _, st := range s.Streams {
+		fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%d\t\n", st.Name, st.Messages, Bytes(int64(st.Bytes)), st.First, st.Last)
+	}
+	_ = t.Flush() // Into memory.
+	for _, f := range s.Faults {
+		fmt.Fprintf(&b, "FAULT: %s\n", f)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
