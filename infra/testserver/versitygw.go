@@ -86,6 +86,10 @@ func (s S3) Bucket(t testing.TB) string {
 	return name
 }
 
+// Folder is where the objects of a bucket lie as files. What is put there by hand
+// is an object too, one without an ETag.
+func (s S3) Folder(bucket string) string { return filepath.Join(s.folder, bucket) }
+
 // Client returns a client of the server, which is closed when the test ends.
 func (s S3) Client(t testing.TB) *minio.Client {
 	t.Helper()

@@ -81,7 +81,7 @@ func fill(r io.Reader, buf []byte) (n int, whole bool, err error) {
 func (b *bucket) putWhole(ctx context.Context, key string, content []byte) error {
 	s := digests(content)
 	return b.send(ctx, "write object", func(ctx context.Context) error {
-		_, err := b.putFrom(ctx, key, bytes.NewReader(content), s, int64(len(content)), minio.PutObjectOptions{})
+		_, err := b.putFrom(withContent(ctx, content), key, bytes.NewReader(content), s, int64(len(content)), minio.PutObjectOptions{})
 		return err
 	})
 }
@@ -129,12 +129,12 @@ func (u *upload) run(ctx context.Context, r io.Reader, part []byte) error {
 
 func (u *upload) part(ctx context.Context, content []byte) error {
 	number := len(u.parts) + 1
-	if number > maxParts {
-		return fmt.Errorf("%w: %d parts of %d bytes", ErrParts, maxParts, u.o.PartSize)
+	if number > u.o.maxParts {
+		return fmt.Errorf("%w: %d parts of %d bytes", ErrParts, u.o.maxParts, u.o.PartSize)
 	}
 	s := digests(content)
 	return u.send(ctx, "write part", func(ctx context.Context) error {
-		p, err := u.core.PutObjectPart(ctx, u.o.Bucket, u.key, u.id, number, bytes.NewReader(content), int64(len(content)),
+		p, err := u.core.PutObjectPart(withContent(ctx, content), u.o.Bucket, u.key, u.id, number, bytes.NewReader(content), int64(len(content)),
 			minio.PutObjectPartOptions{Md5Base64: s.md5, Sha256Hex: s.sha256, DisableContentSha256: true})
 		if err != nil {
 			return err

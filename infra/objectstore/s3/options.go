@@ -66,6 +66,8 @@ type Options struct {
 	// Manifest are those of the store above; its Clock and Count default to the
 	// ones here.
 	Manifest manifest.Options
+
+	maxParts int // of an upload; tests make do with fewer
 }
 
 // complete checks the options and fills in what is missing. It returns the host
@@ -104,6 +106,7 @@ func (o *Options) complete() (host string, err error) {
 	o.Timeout = cmp.Or(o.Timeout, 20*time.Second)
 	o.PartSize = cmp.Or(o.PartSize, 16<<20)
 	o.Connections = cmp.Or(o.Connections, 64)
+	o.maxParts = cmp.Or(o.maxParts, maxParts)
 	if o.Attempts < 1 || o.Pause < 0 || o.Timeout < 0 || o.Connections < 1 {
 		return "", bad("a number is out of range")
 	}

@@ -1,14 +1,15 @@
 package s3
 
 import (
-	"cmp"
-	"os"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+	"time"
 
-	"github.com/rs/zerolog"
+	"github.com/minio/minio-go/v7"
 
-	"penstock/infra/objectstore"
-	"penstock/infra/objectstore/objectstoretest"
+	"penstock/infra/objectstore/manifest"
 	"penstock/infra/testserver"
 )
 
@@ -19,7 +20,7 @@ func options(t *testing.T) Options {
 	return Options{
 		Endpoint: s.Endpoint, Region: s.Region, AccessKey: s.AccessKey, SecretKey: s.SecretKey,
 		Bucket: s.Bucket(t), Prefix: "some/where", PartSize: minPart,
-		Logger: zerolog.New(os.Stderr).Level(cmp.Or(zerolog.WarnLevel, zerolog.Disabled)),
+		Manifest: manifest.Options{Lease: 400 * time.Millisecond},
 	}
 }
 
@@ -33,10 +34,15 @@ func open(t *testing.T, o Options) *Store {
 	return s
 }
 
-// TestConformance runs the suite of all stores against a real server.
-func TestConformance(t *testing.T) {
-	if !open(t, options(t)).Capabilities().Barrier {
-		t.Fatal("no barrier: the suite would leave out what matters")
-	}
-	objectstoretest.Run(t, func(t *testing.T) objectstore.Store { return open(t, options(t)) })
+type objectInfo = minio.ObjectInfo
+
+var noOptions minio.PutObjectOptions
+
+func isConflict(err error) bool { return errors.Is(err, manifest.ErrConflict) }
+
+func newServer(t *testing.T, h http.Handler) (url string) {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
 }

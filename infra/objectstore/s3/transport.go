@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -55,6 +56,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
 			GotConn: func(i httptrace.GotConnInfo) { conn = i.Conn },
 		}))
+		if content, ok := r.Context().Value(contentKey{}).([]byte); ok {
+			r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
+		}
 	}
 	res, err := t.Transport.RoundTrip(r)
 	if err != nil {
@@ -72,8 +76,16 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// retire lets no further request out on a connection. One that chose it already
-// has not been sent then, and goes out on another.
+type contentKey struct{}
+
+// withContent tells the transport the content of a request to come, so that it can
+// send it on another connection if nothing of it went out on the first.
+func withContent(ctx context.Context, content []byte) context.Context {
+	return context.WithValue(ctx, contentKey{}, content)
+}
+
+// retire lets no further request out on a connection. One that has chosen it is
+// sent on another.
 func retire(conn net.Conn) {
 	if wrapped, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = wrapped.NetConn()
