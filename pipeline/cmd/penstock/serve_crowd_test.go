@@ -142,7 +142,6 @@ func codes(d *control.Decision) map[string]int64 {
 func (w *crowd) outcomes(n int) map[control.Status]int {
 	w.t.Helper()
 	var out map[control.Status]int
-	var out map[control.Status]int
 	eventually(w.t, fmt.Sprintf("%d outcomes", n), func() bool {
 		st, err := w.c.State(w.t.Context(), subject.OutcomesStream)
 		if err != nil || st.Msgs < uint64(n) {
