@@ -116,7 +116,7 @@ func (w *world) mover(ctx context.Context, s *Store, r *rand.Rand) {
 			continue
 		}
 		if r.IntN(4) == 0 {
-			h.(*held).end() // it dies
+			Abandon(h)
 			continue
 		}
 		held, err := s.List(ctx, "o")

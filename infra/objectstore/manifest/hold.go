@@ -185,6 +185,14 @@ func (h *held) Release() {
 	h.s.locks.drop(h.owner, h.turn)
 }
 
+// Abandon lets the hold of a Store lapse instead of releasing it, as the death of
+// its process does. It is for tests.
+func Abandon(h objectstore.Held) {
+	if h, ok := h.(*held); ok {
+		h.end()
+	}
+}
+
 // end ends the renewal.
 func (h *held) end() {
 	h.stop()

@@ -70,7 +70,7 @@ func hooks(o Options) objectstoretest.Options {
 		Other: func(t *testing.T, s objectstore.Store) objectstore.Store {
 			return open(t, s.(*Store).b, o)
 		},
-		Lose: func(_ *testing.T, _ objectstore.Store, h objectstore.Held) { h.(*held).end() },
+		Lose: func(_ *testing.T, _ objectstore.Store, h objectstore.Held) { Abandon(h) },
 		Leave: func(t *testing.T, s objectstore.Store, owner string) func(*testing.T) {
 			m := s.(*Store).b.(*Memory)
 			id := newBlob(time.Now())
@@ -363,7 +363,7 @@ func TestClocks(t *testing.T) {
 		_, err = s.Put(ctx, "o", "a", strings.NewReader("y"), writable)
 		cancel()
 		is(t, err, context.DeadlineExceeded)
-		h.(*held).end() // it dies
+		Abandon(h)
 		start := time.Now()
 		put(t, s, "a", "z")
 		if took := time.Since(start); took < 50*time.Millisecond {
