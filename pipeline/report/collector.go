@@ -47,13 +47,17 @@ type Collector struct {
 	met       []bool // owners whose data stands somewhere, by number
 	lastUser  lastID
 	lastOwner lastID
+	lastSite  string
+	lastIndex int16
 
 	access   baselines.Access // of the row
 	at       []int16          // of the row, by strategy
+	served   []int64          // requests in the open window, by strategy
 	tally    *tally
 	all      []Delays // by strategy
 	reads    []Delays
 	open     *hour
+	from, to int64 // of the open window, µs
 	hours    []*hour
 	requests int64 // by formula, of the replay
 
@@ -80,6 +84,7 @@ type hour struct {
 	decided     bool // has a row of which the decider hears
 	closed      bool // its baselines have moved what they move
 	strategies  []StrategyWindow
+	bytes       []int64 // traffic by site, then written, of each strategy: where theirs lie
 }
 
 // Option of a collector.
@@ -106,7 +111,7 @@ func newBox(sites []Site, o baselines.Options) *baselines.Box {
 // NewCollector returns a collector for sites in config order and windows of
 // that width.
 func NewCollector(sites []Site, width time.Duration, options ...Option) *Collector {
-	c := &Collector{sites: sites, width: width, index: map[string]int16{}, ids: map[string]int32{}}
+	c := &Collector{sites: sites, width: width, index: map[string]int16{}, ids: map[string]int32{}, lastIndex: unknownSite}
 	for i, s := range sites {
 		c.index[s.Name] = int16(i)
 	}
@@ -120,7 +125,7 @@ func NewCollector(sites []Site, width time.Duration, options ...Option) *Collect
 		c.rtts = ByFormula(sites)
 	}
 	n := firstBaseline + len(c.box.Strategies())
-	c.at, c.all, c.reads = make([]int16, n), make([]Delays, n), make([]Delays, n)
+	c.at, c.served, c.all, c.reads = make([]int16, n), make([]int64, n), make([]Delays, n), make([]Delays, n)
 	c.tally = newTally(len(sites), n)
 	return c
 }
@@ -156,7 +161,7 @@ func (c *Collector) Row(r *event.Request, recorded string) {
 	c.stand(a.Owner, c.at[asServed])
 	c.box.Access(a, c.at[firstBaseline:])
 	if a.Owner >= 0 {
-		h.serve(a, c.at)
+		c.serve(a)
 	}
 	c.delay(a, r.Op == event.Read)
 }
@@ -175,16 +180,16 @@ func (c *Collector) stand(owner int32, site int16) {
 }
 
 // serve adds an access to the traffic of the sites that serve it.
-func (h *hour) serve(a *baselines.Access, at []int16) {
-	for s, site := range at {
+func (c *Collector) serve(a *baselines.Access) {
+	bytes, m := c.open.bytes, len(c.sites)
+	for s, site := range c.at {
 		if site < 0 {
 			continue
 		}
-		w := &h.strategies[s]
-		w.Requests += a.Requests
-		w.Traffic[site] += a.Bytes
+		c.served[s] += a.Requests
+		bytes[2*s*m+int(site)] += a.Bytes
 		if a.Written > 0 {
-			w.Written[site] += a.Written
+			bytes[(2*s+1)*m+int(site)] += a.Written
 		}
 	}
 }
@@ -227,10 +232,15 @@ func (c *Collector) flush() {
 
 // site returns a site's index, unknown for one that isn't configured.
 func (c *Collector) site(name string) int16 {
-	if i, ok := c.index[name]; ok {
-		return i
+	if name == c.lastSite {
+		return c.lastIndex
 	}
-	return unknownSite
+	i, ok := c.index[name]
+	if !ok {
+		i = unknownSite
+	}
+	c.lastSite, c.lastIndex = name, i
+	return i
 }
 
 // place returns the number of the row's place.
@@ -266,21 +276,24 @@ func (c *Collector) number(id string, last *lastID) int32 {
 
 // hour returns the window of a time, closing the one before it.
 func (c *Collector) hour(us int64) *hour {
-	if c.open != nil && us >= c.open.Start.UnixMicro() && us < c.open.End.UnixMicro() {
+	if us >= c.from && us < c.to {
 		return c.open
 	}
 	c.close()
 	start := window.Start(us, c.width)
+	c.from, c.to = start, start+c.width.Microseconds()
 	c.open = &hour{
-		Span:    Span{Start: time.UnixMicro(start).UTC(), End: time.UnixMicro(start + c.width.Microseconds()).UTC()},
+		Span:    Span{Start: time.UnixMicro(start).UTC(), End: time.UnixMicro(c.to).UTC()},
 		reasons: map[string]int64{}, strategies: make([]StrategyWindow, len(c.at)),
 	}
-	sums := make([]int64, 2*len(c.at)*len(c.sites))
+	m := len(c.sites)
+	c.open.bytes = make([]int64, 2*m*len(c.at))
 	for s := range c.open.strategies {
 		w := &c.open.strategies[s]
-		w.Traffic, sums = sums[:len(c.sites):len(c.sites)], sums[len(c.sites):]
-		w.Written, sums = sums[:len(c.sites):len(c.sites)], sums[len(c.sites):]
+		w.Traffic = c.open.bytes[2*s*m : (2*s+1)*m : (2*s+1)*m]
+		w.Written = c.open.bytes[(2*s+1)*m : (2*s+2)*m : (2*s+2)*m]
 	}
+	clear(c.served)
 	c.hours = append(c.hours, c.open)
 	return c.open
 }
@@ -292,6 +305,9 @@ func (c *Collector) close() {
 	}
 	c.flush()
 	c.open.closed = true
+	for s, n := range c.served {
+		c.open.strategies[s].Requests = n
+	}
 	for s, moved := range c.box.Close(c.open.End.UnixMicro()) {
 		w := &c.open.strategies[firstBaseline+s]
 		for _, m := range moved {

@@ -71,7 +71,9 @@ func (l *Ledger) count(a *Access) {
 		o.asked, l.asked = true, append(l.asked, a.Owner)
 	}
 	if a.User >= 0 && a.User != a.Owner {
-		l.node(a.User)
+		if a.Place < 0 {
+			l.node(a.User) // Others rely on one for both ends.
+		}
 		l.links.add(a.User, a.Owner, a.Requests)
 	}
 }
