@@ -50,6 +50,7 @@ func (d *Decider) decide(ctx context.Context, w *panes.Window) error {
 		d.log.Warn().Time("window", w.Span().End).Str("why", dec.broken.Text).Msg("outcomes contradict what was promised: from the next window on this kind only advises, until its mode is set again")
 	}
 	d.dirty = false
+	d.at = d.opts.Clock.Now()
 	d.since++
 	d.history.record(d.state.Record)
 	d.opts.Metrics.Published(d.kind, len(dec.commands)+len(parts), d.opts.Clock.Now().Sub(start))

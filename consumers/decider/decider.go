@@ -16,6 +16,7 @@ import (
 	"penstock/infra/bus"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
+	"penstock/schemas/window"
 )
 
 // Decider decides one kind. New makes it, Run runs it once; Status, Ready and
@@ -42,8 +43,9 @@ type Decider struct {
 	// dirty: a window was closed and is not known to be recorded as decided, so
 	// the state must not become a snapshot.
 	dirty    bool
-	live     bool   // caught up with the records
-	instance string // of this process and Run, in decision ids
+	live     bool      // caught up with the records
+	at       time.Time // of the last record, on the bus
+	instance string    // of this process and Run, in decision ids
 	ids      int
 
 	// publish is the client's PublishFenced.
@@ -73,6 +75,8 @@ type Status struct {
 	Mode       control.Mode   // in effect at the last decided window
 	FellBack   bool           // to advise, by itself
 	Window     control.Window // the last decided one
+	At         time.Time      // when its record came to the bus; zero without one
+	Watermark  time.Time      // of the windows that were read so far; zero: none
 	Windows    int64          // decided since the beginning
 	Unanswered int            // moves without an outcome
 	Err        error
@@ -118,7 +122,10 @@ func (d *Decider) Status() Status { return *d.status.Load() }
 func (d *Decider) report(p Phase, err error) {
 	s := Status{
 		Kind: d.kind, Phase: p, Mode: d.opts.Mode, FellBack: d.state.Fallback != nil,
-		Window: d.state.Window, Windows: d.state.Windows, Unanswered: d.state.Answers.unanswered(), Err: err,
+		Window: d.state.Window, At: d.at, Windows: d.state.Windows, Unanswered: d.state.Answers.unanswered(), Err: err,
+	}
+	if mark := d.asm.Watermark(); mark != window.NullInt {
+		s.Watermark = time.UnixMicro(mark).UTC()
 	}
 	if d.operator != nil && d.operator.switches.Mode != "" {
 		s.Mode = d.operator.switches.Mode
@@ -207,6 +214,9 @@ func (d *Decider) takeWindows(ctx context.Context, m bus.Msg, ok bool) error {
 		return err
 	}
 	_, err := d.windows.Take(m)
+	if err == nil && d.live {
+		d.report(Deciding, nil) // The watermark may have come on.
+	}
 	return err
 }
 

@@ -26,6 +26,7 @@ func (d *Decider) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	d.at = last.Time
 	restored, err := d.restore(ctx, last.Seq)
 	if err != nil {
 		return err

@@ -41,6 +41,7 @@ type Metrics struct {
 	DecisionTime   Timing  // kind: without publishing
 	PublishingTime Timing  // kind: of a decision, every retry included
 	DecidedWindow  Age     // kind: since the end of the newest decided window
+	DecisionStale  Gauge   // kind: 1 while the last decision is older than two windows, by stream or wall time
 	Reasons        Counter // kind, code
 	Commands       Counter // kind
 	DecidedMoves   Counter // kind
@@ -91,6 +92,7 @@ func New(r prometheus.Registerer, c clock.Clock) (*Metrics, error) {
 		DecisionTime:   b.timing("decision_seconds", "Time to decide a window, without publishing.", "kind"),
 		PublishingTime: b.timing("decision_publish_seconds", "Time to publish a decision, every retry included.", "kind"),
 		DecidedWindow:  b.age("decided_window_age_seconds", "Since the end of the newest decided window.", "kind"),
+		DecisionStale:  b.gauge("decision_stale", "1 while the last decision is older than two windows, else 0.", "kind"),
 		Reasons:        b.counter("reasons_total", "Reasons for what was done and for what was not.", "kind", "code"),
 		Commands:       b.counter("commands_total", "Commands that were published.", "kind"),
 		DecidedMoves:   b.counter("decided_moves_total", "Moves that were decided.", "kind"),

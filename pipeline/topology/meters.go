@@ -73,6 +73,15 @@ func (d deciderMeter) Decided(k control.Kind, r *control.Decision, took time.Dur
 	}
 }
 
+// Stale says whether the last decision is older than two windows.
+func (d deciderMeter) Stale(k control.Kind, stale bool) {
+	v := 0.0
+	if stale {
+		v = 1
+	}
+	d.m.DecisionStale.Set(v, string(k))
+}
+
 // Published times the publishing of a decision.
 func (d deciderMeter) Published(k control.Kind, _ int, took time.Duration) {
 	d.m.PublishingTime.Observe(took, string(k))

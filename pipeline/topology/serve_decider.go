@@ -99,7 +99,9 @@ func (d *deciding) waiting() string {
 	if one == nil {
 		return "not running: it was fenced by another, or has ended"
 	}
-	switch s := one.Status(); s.Phase {
+	s := one.Status()
+	deciderMeter{d.metrics}.Stale(s.Kind, s.Stale(clock.System().Now()))
+	switch s.Phase {
 	case decider.Deciding:
 		return ""
 	case decider.Failed:
