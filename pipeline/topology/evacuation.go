@@ -252,8 +252,10 @@ func (x *looking) owner(s placement.Standing) {
 		x.hold(s.Owner, placement.Pinned.String(), standsInTheWay[placement.Pinned.String()])
 	case failed:
 		x.hold(s.Owner, string(f.Status), fmt.Sprintf("its last move, to %s, was %s: %s (%d in a row)", f.To, f.Status, cmp.Or(f.Reason, "no reason given"), f.Count))
-	case final:
+	case final && x.e.Decided:
 		x.hold(s.Owner, s.Stays, text)
+	case !x.e.Decided: // what the last plan said was not of this
+		x.e.Waiting["a decision"]++
 	default:
 		x.e.Waiting[cmp.Or(s.Stays, "a decision")]++
 	}

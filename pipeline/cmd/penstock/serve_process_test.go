@@ -53,7 +53,13 @@ type server struct {
 // launch starts the process and does not wait for it.
 func launch(t testing.TB, args ...string) *server {
 	t.Helper()
-	s := &server{t: t, cmd: process(t, "", append([]string{"serve"}, args...)...), ended: make(chan struct{})}
+	return start(t, append([]string{"serve"}, args...)...)
+}
+
+// start starts any verb as a process of its own.
+func start(t testing.TB, args ...string) *server {
+	t.Helper()
+	s := &server{t: t, cmd: process(t, "", args...), ended: make(chan struct{})}
 	s.cmd.Stdout, s.cmd.Stderr = &s.out, &s.errs
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -66,7 +72,7 @@ func launch(t testing.TB, args ...string) *server {
 		_ = s.cmd.Process.Kill() // it may have ended
 		<-s.ended
 		if t.Failed() {
-			t.Logf("serve %s:\n%s%s", strings.Join(args, " "), s.out.String(), s.errs.String())
+			t.Logf("%s:\n%s%s", strings.Join(args, " "), s.out.String(), s.errs.String())
 		}
 	})
 	return s
