@@ -23,6 +23,8 @@ type Options struct {
 	// Data is the folder that holds clouds-skyplane and cloud-regions-coords; ""
 	// leaves the run on measured round trips out.
 	Data string
+	// Day is the workload of which friend models are made; nil: the paper's day.
+	Day *workload.Params
 	// Workers is how many days are played at once; 0: one a processor.
 	Workers int
 	// Progress is told after each day how many of all are done; nil: nobody is.
@@ -83,7 +85,7 @@ type day struct {
 // Placement runs the experiment. The error wraps ErrParams or ErrData, or is the
 // context's.
 func Placement(ctx context.Context, o Options) (*Result, error) {
-	base, err := workload.Decode(examples.PaperDay, "paper-day.yaml")
+	base, err := o.day()
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +139,13 @@ func Placement(ctx context.Context, o Options) (*Result, error) {
 	}
 	r.judge()
 	return r, nil
+}
+
+func (o *Options) day() (workload.Params, error) {
+	if o.Day != nil {
+		return *o.Day, nil
+	}
+	return workload.Decode(examples.PaperDay, "paper-day.yaml")
 }
 
 // plan lists the days: the standard model's first.
