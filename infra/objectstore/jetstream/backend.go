@@ -25,6 +25,7 @@ type backend struct {
 	stream  jetstream.Stream // of the object bucket
 	chunk   int              // bytes
 	durable bool
+	line    *line
 }
 
 var _ manifest.Backend = (*backend)(nil)
@@ -36,18 +37,22 @@ func (b *backend) Capabilities() objectstore.Capabilities {
 
 // Get reads the owner's key.
 func (b *backend) Get(ctx context.Context, owner string) ([]byte, string, error) {
+	ctx, release := b.line.within(ctx)
+	defer release()
 	e, err := b.kv.Get(ctx, subject.Encode(owner))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return nil, "", objectstore.ErrNoOwner
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, "", cause(ctx, err)
 	}
 	return e.Value(), strconv.FormatUint(e.Revision(), 10), nil
 }
 
 // Set writes the owner's key if its last sequence is the revision.
 func (b *backend) Set(ctx context.Context, owner string, body []byte, revision string) (string, error) {
+	ctx, release := b.line.within(ctx)
+	defer release()
 	var next uint64
 	var err error
 	if revision == "" {
@@ -65,7 +70,7 @@ func (b *backend) Set(ctx context.Context, owner string, body []byte, revision s
 		return "", fmt.Errorf("%w: %w", manifest.ErrConflict, err)
 	}
 	if err != nil {
-		return "", err
+		return "", cause(ctx, err)
 	}
 	return strconv.FormatUint(next, 10), nil
 }
@@ -141,7 +146,13 @@ func (b *backend) chunks(owner, id string) string {
 // PutBlob publishes chunk after chunk. Those of one connection arrive in order;
 // each is acknowledged, or the blob is none.
 func (b *backend) PutBlob(ctx context.Context, owner, id string, r io.Reader) (int64, error) {
-	to := b.chunks(owner, id)
+	ctx, release := b.line.within(ctx)
+	defer release()
+	size, err := b.putBlob(ctx, b.chunks(owner, id), r)
+	return size, cause(ctx, err)
+}
+
+func (b *backend) putBlob(ctx context.Context, to string, r io.Reader) (int64, error) {
 	p := publishing{js: b.js}
 	var size int64
 	buf := make([]byte, b.chunk)
@@ -222,7 +233,7 @@ func (p *publishing) finish(ctx context.Context, m *nats.Msg) error {
 
 // OpenBlob finds the first chunk.
 func (b *backend) OpenBlob(ctx context.Context, owner, id string) (io.ReadCloser, error) {
-	r := &blob{ctx: ctx, stream: b.stream, subject: b.chunks(owner, id), size: -1}
+	r := &blob{ctx: ctx, line: b.line, stream: b.stream, subject: b.chunks(owner, id), size: -1}
 	if nuid, _, size, ok := parsePlain(id); ok {
 		r.subject, r.size = "$O."+b.bucket+".C."+nuid, size
 		if size == 0 {
@@ -237,7 +248,8 @@ func (b *backend) OpenBlob(ctx context.Context, owner, id string) (io.ReadCloser
 
 // blob reads chunks, one request each.
 type blob struct {
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // A reader has no other way to be given one.
+	line    *line
 	stream  jetstream.Stream
 	subject string
 	size    int64 // of the whole; unknown (-1) until the last chunk says it
@@ -267,12 +279,14 @@ func (r *blob) Read(p []byte) (int, error) {
 }
 
 func (r *blob) next() error {
-	m, err := r.stream.GetMsg(r.ctx, max(r.from, 1), jetstream.WithGetMsgSubject(r.subject))
+	ctx, release := r.line.within(r.ctx)
+	defer release()
+	m, err := r.stream.GetMsg(ctx, max(r.from, 1), jetstream.WithGetMsgSubject(r.subject))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return fmt.Errorf("%w", objectstore.ErrNoObject)
 	}
 	if err != nil {
-		return fmt.Errorf("read chunk: %w", err)
+		return fmt.Errorf("read chunk: %w", cause(ctx, err))
 	}
 	r.from, r.data = m.Sequence+1, m.Data
 	r.read += int64(len(m.Data))
@@ -291,8 +305,10 @@ func (b *backend) DeleteBlob(ctx context.Context, owner, id string) error {
 	if nuid, name, _, ok := parsePlain(id); ok {
 		return b.deletePlain(ctx, nuid, name)
 	}
+	ctx, release := b.line.within(ctx)
+	defer release()
 	if err := b.stream.Purge(ctx, jetstream.WithPurgeSubject(b.chunks(owner, id))); err != nil {
-		return fmt.Errorf("delete blob: %w", err)
+		return fmt.Errorf("delete blob: %w", cause(ctx, err))
 	}
 	return nil
 }
@@ -300,11 +316,11 @@ func (b *backend) DeleteBlob(ctx context.Context, owner, id string) error {
 // Blobs lists the subjects of an owner's chunks. The ids say how old they are.
 func (b *backend) Blobs(ctx context.Context, owner string, fn func(string, time.Time) error) error {
 	prefix := b.chunks(owner, "")
-	info, err := b.stream.Info(ctx, jetstream.WithSubjectFilter(prefix+"*"))
+	subjects, err := b.subjects(ctx, prefix+"*")
 	if err != nil {
 		return fmt.Errorf("list blobs: %w", err)
 	}
-	for s := range info.State.Subjects {
+	for s := range subjects {
 		id := s[len(prefix):]
 		made, ok := manifest.Made(id)
 		if !ok {
@@ -315,4 +331,15 @@ func (b *backend) Blobs(ctx context.Context, owner string, fn func(string, time.
 		}
 	}
 	return nil
+}
+
+// subjects lists the object bucket's subjects that a filter takes.
+func (b *backend) subjects(ctx context.Context, filter string) (map[string]uint64, error) {
+	ctx, release := b.line.within(ctx)
+	defer release()
+	info, err := b.stream.Info(ctx, jetstream.WithSubjectFilter(filter))
+	if err != nil {
+		return nil, cause(ctx, err)
+	}
+	return info.State.Subjects, nil
 }

@@ -29,7 +29,18 @@ type Options struct {
 }
 
 // Store is a JetStream bucket as an objectstore.Store.
-type Store struct{ *manifest.Store }
+type Store struct {
+	*manifest.Store
+	line *line
+}
+
+// Close ends what goes on in the background, and calls under way. The connection
+// stays the caller's. It may be called twice.
+func (s *Store) Close() error {
+	err := s.Store.Close()
+	s.line.close()
+	return err
+}
 
 // ErrOptions is returned by Open for options that can't be: no connection, no
 // usable name. Nothing was made.
@@ -52,7 +63,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Manifest.MaxDocument == 0 || o.Manifest.MaxDocument > most {
 		o.Manifest.MaxDocument = most
 	}
-	return &Store{manifest.New(b, o.Manifest)}, nil
+	b.line = newLine(o.JS.Conn())
+	return &Store{manifest.New(b, o.Manifest), b.line}, nil
 }
 
 func openBackend(ctx context.Context, o *Options) (*backend, error) {

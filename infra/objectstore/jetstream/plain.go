@@ -36,11 +36,11 @@ func parsePlain(id string) (nuid, name string, size int64, ok bool) {
 // owner's: deleted ones too, which the directory keeps.
 func (b *backend) names(ctx context.Context, fn func(owner, name, full string) error) error {
 	prefix := "$O." + b.bucket + ".M."
-	info, err := b.stream.Info(ctx, jetstream.WithSubjectFilter(prefix+"*"))
+	subjects, err := b.subjects(ctx, prefix+"*")
 	if err != nil {
 		return fmt.Errorf("list objects: %w", err)
 	}
-	for s := range info.State.Subjects {
+	for s := range subjects {
 		full, err := base64.URLEncoding.DecodeString(s[len(prefix):])
 		if err != nil {
 			continue // foreign
