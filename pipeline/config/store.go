@@ -38,9 +38,10 @@ const expectedStore = "dir:FOLDER, postgres://USER@HOST/DATABASE, s3://BUCKET/PR
 //	jetstream:BUCKET                                on the bus
 //
 // ${NAME} stands for a variable of the environment, so that secrets need not be
-// in the file. The keys of an s3 store are in NAME_ACCESS_KEY_ID and
-// NAME_SECRET_ACCESS_KEY, NAME being AWS unless credentials says otherwise. The
-// error says what was expected.
+// in the file. The keys of an s3 store with credentials=NAME are in
+// NAME_ACCESS_KEY_ID and NAME_SECRET_ACCESS_KEY; without, they are those of AWS's
+// own variables, credentials file or machine role. The error says what was
+// expected.
 func ParseStore(text string) (Store, error) {
 	text, err := expand(text, os.LookupEnv)
 	if err != nil {
@@ -113,14 +114,11 @@ func parseS3(text string) (Store, error) {
 	if s.Endpoint == "" {
 		s.Endpoint = "https://s3.amazonaws.com"
 	}
-	if s.Credentials == "" {
-		s.Credentials = "AWS"
-	}
 	e, err := url.Parse(s.Endpoint)
 	if err != nil || e.Host == "" || e.Scheme != "http" && e.Scheme != "https" {
 		return Store{}, errors.New("endpoint to be an http or https URL")
 	}
-	if !credentials.MatchString(s.Credentials) {
+	if s.Credentials != "" && !credentials.MatchString(s.Credentials) {
 		return Store{}, errors.New("credentials to be a name of capital letters, such as EAST for EAST_ACCESS_KEY_ID")
 	}
 	return s, nil
@@ -147,8 +145,12 @@ func withoutPassword(text string) string {
 	return text
 }
 
-// Keys returns access and secret key of an s3 store from the environment.
+// Keys returns access and secret key of an s3 store from the environment. Both are
+// empty without credentials in the address: then the machine's own ways are tried.
 func (s Store) Keys() (access, secret string, err error) {
+	if s.Credentials == "" {
+		return "", "", nil
+	}
 	access, secret = os.Getenv(s.Credentials+"_ACCESS_KEY_ID"), os.Getenv(s.Credentials+"_SECRET_ACCESS_KEY")
 	if access == "" || secret == "" {
 		return "", "", fmt.Errorf("%s_ACCESS_KEY_ID and %[1]s_SECRET_ACCESS_KEY are not set in the environment", s.Credentials)

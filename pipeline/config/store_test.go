@@ -12,7 +12,7 @@ func TestStoresAreRead(t *testing.T) {
 		"jetstream:east_data":                         {Kind: "jetstream", URL: "east_data"},
 		"postgres://me:${EAST_PASSWORD}@db:5433/east": {Kind: "postgres", URL: "postgres://me:s3cret@db:5433/east"},
 		"postgresql:///east?host=/run/pg":             {Kind: "postgres", URL: "postgresql:///east?host=/run/pg"},
-		"s3://bucket":                                 {Kind: "s3", Bucket: "bucket", Endpoint: "https://s3.amazonaws.com", Credentials: "AWS"},
+		"s3://bucket":                                 {Kind: "s3", Bucket: "bucket", Endpoint: "https://s3.amazonaws.com"},
 		"s3://bucket/a/b/?endpoint=http://h:7070&region=eu&credentials=EAST": {
 			Kind: "s3", Bucket: "bucket", Prefix: "a/b", Endpoint: "http://h:7070", Region: "eu", Credentials: "EAST",
 		},

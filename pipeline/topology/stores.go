@@ -17,6 +17,8 @@ import (
 	"penstock/infra/objectstore/dir"
 	"penstock/infra/objectstore/jetstream"
 	"penstock/infra/objectstore/lazy"
+	"penstock/infra/objectstore/postgres"
+	"penstock/infra/objectstore/s3"
 	"penstock/pipeline/config"
 )
 
@@ -116,6 +118,21 @@ func opener(cfg *config.Config, st config.Store, client *bus.Client, log zerolog
 			}
 			return jetstream.Open(ctx, jetstream.Options{
 				JS: client.JS, Bucket: client.Stream(st.URL), Durable: cfg.Bus.Sync == "always", Replicas: client.Replicas(),
+			})
+		case "postgres":
+			o := postgres.Options{URL: st.URL, Schema: cfg.Stores.Postgres.Schema, Connections: cfg.Mover.Parallel, Logger: log}
+			for _, t := range cfg.Stores.Postgres.Tables {
+				o.Tables = append(o.Tables, postgres.Table(t))
+			}
+			return postgres.Open(ctx, o)
+		case "s3":
+			access, secret, err := st.Keys()
+			if err != nil {
+				return nil, err
+			}
+			return s3.Open(ctx, s3.Options{
+				Endpoint: st.Endpoint, Region: st.Region, Bucket: st.Bucket, Prefix: st.Prefix, AccessKey: access, SecretKey: secret,
+				Logger: log,
 			})
 		}
 		return nil, fmt.Errorf("no backend for %s: %w", st.Kind, ErrOptions)
