@@ -51,7 +51,7 @@ func (o *optimiser) forced(id int32) bool {
 
 // moverPart is what one worker finds in movers.
 type moverPart struct {
-	relief, rest []entry
+	relief, rest int // how many; then where the worker's begin
 	gain         total
 	stay         []int64
 }
@@ -60,46 +60,31 @@ type moverPart struct {
 // over its capacity or that they may not be at, by traffic relieved a stored
 // byte, and the others by gain a stored byte. It returns by how much less all of
 // them cost than where they stand, and the loads of sites if those that may had
-// stayed.
+// stayed. The lists are long and made once: owners are counted first.
 func (o *optimiser) movers() (relief, rest []entry, gain total, stay []int64) {
-	t, s, n := o.p.t, o.p.t.state, len(o.p.t.config.Sites)
+	t := o.p.t
 	parts := make([]moverPart, t.workers)
-	inBlocks(t.workers, o.count, func(w, lo, hi int) {
-		part, m := &parts[w], o.matchers[w]
-		if part.stay == nil {
-			part.stay = make([]int64, n+1)
-		}
-		row := make([]int64, n)
+	inParts(t.workers, o.count, func(w, lo, hi int) {
+		part := moverPart{stay: make([]int64, len(o.p.expected))}
 		for i := lo; i < hi; i++ {
-			id := o.id(i)
-			if !o.leaves(id) {
-				continue
-			}
-			var less int64
-			forced := o.forced(id)
-			switch {
-			case forced:
-			case o.gain != nil && t.want[id] == s.best[id]:
-				less = int64(o.gain[i])
+			switch id := o.id(i); {
+			case !o.leaves(id):
+			case o.relieves(id):
+				part.relief++
 			default:
-				o.row(i, m, row)
-				less = row[s.site[id]-1] - row[t.want[id]-1]
-			}
-			if !forced {
-				part.gain.add(less)
-				part.stay[t.want[id]] -= o.load[i]
-				part.stay[s.site[id]] += o.load[i]
-			}
-			e := entry{rank: s.names.rank[id], id: id}
-			if forced || o.above(s.site[id], o.stay[s.site[id]]) > 0 {
-				e.key = rate(float64(o.load[i]), s.stored[id])
-				part.relief = append(part.relief, e)
-			} else {
-				e.key = rate(float64(less), s.stored[id])
-				part.rest = append(part.rest, e)
+				part.rest++
 			}
 		}
+		parts[w] = part
 	})
+	var first, second int
+	for w := range parts {
+		p := &parts[w]
+		p.relief, first = first, first+p.relief
+		p.rest, second = second, second+p.rest
+	}
+	relief, rest = make([]entry, first), make([]entry, second)
+	inParts(t.workers, o.count, func(w, lo, hi int) { o.listMovers(w, lo, hi, &parts[w], relief, rest) })
 	stay = slices.Clone(o.p.expected)
 	for _, part := range parts {
 		gain.join(part.gain)
@@ -107,15 +92,47 @@ func (o *optimiser) movers() (relief, rest []entry, gain total, stay []int64) {
 			stay[j] += v
 		}
 	}
-	for w := range parts { // one list at a time is let go
-		relief = slices.Concat(relief, parts[w].relief)
-		parts[w].relief = nil
-	}
-	for w := range parts {
-		rest = slices.Concat(rest, parts[w].rest)
-		parts[w].rest = nil
-	}
 	return relief, rest, gain, stay
+}
+
+// relieves reports whether an owner that the plan moves leaves a site that is
+// over its capacity, or at which it may not be.
+func (o *optimiser) relieves(id int32) bool {
+	site := o.p.t.state.site[id]
+	return o.above(site, o.stay[site]) > 0 || o.forced(id)
+}
+
+// listMovers writes the movers among items lo to hi−1.
+func (o *optimiser) listMovers(w, lo, hi int, part *moverPart, relief, rest []entry) {
+	t, s, row := o.p.t, o.p.t.state, make([]int64, len(o.p.t.config.Sites))
+	for i := lo; i < hi; i++ {
+		id := o.id(i)
+		if !o.leaves(id) {
+			continue
+		}
+		less := int64(0)
+		if !o.forced(id) {
+			if o.gain != nil && t.want[id] == s.best[id] {
+				less = int64(o.gain[i])
+			} else {
+				o.row(i, o.matchers[w], row)
+				less = row[s.site[id]-1] - row[t.want[id]-1]
+			}
+			part.gain.add(less)
+			part.stay[t.want[id]] -= o.load[i]
+			part.stay[s.site[id]] += o.load[i]
+		}
+		e := entry{rank: s.names.rank[id], id: id}
+		if o.relieves(id) {
+			e.key = rate(float64(o.load[i]), s.stored[id])
+			relief[part.relief] = e
+			part.relief++
+		} else {
+			e.key = rate(float64(less), s.stored[id])
+			rest[part.rest] = e
+			part.rest++
+		}
+	}
 }
 
 // guard holds back what the guardrails don't let through, and lists the rest. A
