@@ -27,4 +27,4 @@ func Stale(w control.Window, at, watermark, now time.Time) bool {
 }
 
 // Stale reports whether the last decision is stale now; without one nothing is.
-func (s *Status) Stale(now time.Time) bool { return Stale(s.Window, s.At, s.Watermark, now) }
+func (s Status) Stale(now time.Time) bool { return Stale(s.Window, s.At, s.Watermark, now) }

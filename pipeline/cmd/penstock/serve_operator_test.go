@@ -11,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"penstock/infra/bus"
 	"penstock/infra/objectstore"
 	"penstock/pipeline/topology"
 	"penstock/schemas/control"
+	"penstock/schemas/subject"
 )
 
 // write appends to an owner's data where it is served, as its service does, and
@@ -325,5 +327,59 @@ func TestLocationsWhileServing(t *testing.T) {
 	if got := w.outcomes(3 + owners); got[control.Done] != 3+owners {
 		t.Errorf("outcomes %v", got)
 	}
+	s.stop()
+}
+
+// TestAWeekWithoutData lets a week pass in which nobody asks for anything (P34):
+// nothing is decided for it and nothing moves, the last decision is marked stale
+// until the next one, and the gap itself is no reason to move anything then.
+func TestAWeekWithoutData(t *testing.T) {
+	t.Parallel()
+	const owners = 6
+	dir := t.TempDir()
+	cfg := configure(t, dir, settings{2, 0.3})
+	s := serve(t, "--config", cfg, "--state", filepath.Join(dir, "state"), "--listen", freeAddress(t), "--name", "one")
+	w := gather(t, connect(t, s.bus, ""), owners)
+	homes := stores(t, cfg)
+	w.fill(homes)
+	must(t, "mode", "placement", "act", "--nats", s.bus)
+	stale := func(want bool) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("the decision to be stale: %v", want), func() bool {
+			v, found := s.metric("penstock_decision_stale", `kind="placement"`)
+			return found && (v == 1) == want
+		})
+		if out := must(t, "status", "--nats", s.bus); strings.Contains(out, "; STALE: nothing decided since ") != want {
+			t.Errorf("expected to be told that it is stale: %v\n%s", want, out)
+		}
+	}
+	w.decision(w.send("east"))
+	if d := w.decision(w.send("west")); moves(d) != owners {
+		t.Fatalf("%d moves, reasons %v", moves(d), codes(d))
+	}
+	w.outcomes(owners)
+	w.located()
+	w.decision(w.send("west"))
+	stale(false)
+	records := func() (n uint64) {
+		each(t, w.c, subject.CommandsStream, func(bus.Msg) { n++ })
+		return n
+	}
+	before := records()
+	w.window += 7 * 24
+	end := epoch + int64(w.window)*hour
+	w.p.Horizon(end)
+	if err := w.p.Barrier(t.Context(), end); err != nil {
+		t.Fatal(err)
+	}
+	stale(true)
+	if n := records(); n != before {
+		t.Errorf("%d messages were decided for a week without data", n-before)
+	}
+	if d := w.decision(w.send("west")); moves(d) != 0 {
+		t.Errorf("the gap has moved %d owners: %v", moves(d), codes(d))
+	}
+	stale(false)
+	w.check(homes, true)
 	s.stop()
 }
