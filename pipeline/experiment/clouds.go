@@ -71,9 +71,11 @@ func (c *clouds) run(ctx context.Context, o *Options, progress func()) (*World, 
 	if err != nil {
 		return nil, err
 	}
-	seeds := make([][]Run, o.Seeds)
+	// With many sites each window takes its time: a few days show what there is.
+	days := min(o.Seeds, variedSeeds)
+	seeds := make([][]Run, days)
 	first := make([]placement.Site, 0)
-	err = side(ctx, o.Workers, o.Seeds, func(n int) error {
+	err = side(ctx, o.Workers, days, func(n int) error {
 		params := base
 		params.Seed = o.Params.FirstSeed + uint64(n)
 		runs, sites, err := c.day(ctx, params, o)
@@ -117,6 +119,7 @@ func (c *clouds) day(ctx context.Context, params workload.Params, o *Options) ([
 	placed := capacities(sites, c.capacity(frames, sites))
 	s := newStage(frames, placed, o.Params.Alpha, o.Params.Beta)
 	s.objective.Egress = c.egress()
+	s.budget, s.plans = roughly, false
 	s.play.Prices = func(from, to int16) float64 { return c.measured.usd[c.chosen[from]][c.chosen[to]] }
 	runs, err := s.all()
 	if err != nil {

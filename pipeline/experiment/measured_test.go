@@ -38,10 +38,17 @@ func TestMeasuredTablesAreReadAsTheyAre(t *testing.T) {
 	if got := at("aws:eu-north-1", "azure:eastus"); got != 105.976 {
 		t.Errorf("from aws:eu-north-1 to azure:eastus: %v ms, the file says 105.976", got)
 	}
-	// The greatest asymmetry that the source names.
-	there, back := at("gcp:us-west1-a", "aws:eu-west-2"), at("aws:eu-west-2", "gcp:us-west1-a")
-	if d := math.Abs(there - back); math.Abs(d-232) > 1 {
-		t.Errorf("between gcp:us-west1-a and aws:eu-west-2: %v and %v ms, they differ by 232", there, back)
+	// They are not symmetric: many pairs differ by more than a ms by direction.
+	lopsided := 0
+	for i := range m.rtt {
+		for j := range i {
+			if math.Abs(m.rtt[i][j]-m.rtt[j][i]) > 1 {
+				lopsided++
+			}
+		}
+	}
+	if lopsided < 200 {
+		t.Errorf("%d pairs differ by direction, expected hundreds", lopsided)
 	}
 	if usd := m.usd[m.index["aws:af-south-1"]][m.index["aws:ap-east-1"]]; usd != 0.147 {
 		t.Errorf("from aws:af-south-1 to aws:ap-east-1: $%v a GB, the file says 0.147", usd)
@@ -56,7 +63,7 @@ func TestMeasuredTablesAreReadAsTheyAre(t *testing.T) {
 	}
 	dublin := 6
 	n := table{m, c.chosen}
-	if got, want := n.RTT(53.34, -6.27, dublin), sphere.RTT(0)+m.self; math.Abs(got-want) > 0.1 {
+	if got, want := n.RTT(53.3497645, -6.2602732, dublin), sphere.RTT(0)+m.self; math.Abs(got-want) > 1e-6 {
 		t.Errorf("from Dublin to %s: %v ms, expected about %v", p.Clouds.Regions[dublin], got, want)
 	}
 }

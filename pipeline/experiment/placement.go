@@ -114,7 +114,7 @@ func Placement(ctx context.Context, o Options) (*Result, error) {
 	days := plan(&o)
 	extra := 0
 	if world != nil {
-		extra = o.Seeds
+		extra = min(o.Seeds, variedSeeds)
 	}
 	progress := counter(o.Progress, len(days)+extra)
 	if err := side(ctx, o.Workers, len(days), func(i int) error {
@@ -276,7 +276,7 @@ func capacities(sites []whatif.Site, capacity []int64) []placement.Site {
 func (s *stage) all() ([]Run, error) {
 	runs := s.baselines()
 	for _, name := range []string{TMatch, Optimal} {
-		run, err := s.policy(name, true)
+		run, err := s.policy(name, s.plans)
 		if err != nil {
 			return nil, err
 		}

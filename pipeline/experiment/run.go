@@ -3,6 +3,7 @@ package experiment
 import (
 	"time"
 
+	"penstock/consumers/decider/assign"
 	"penstock/consumers/decider/placement"
 	"penstock/pipeline/report"
 	"penstock/pipeline/whatif"
@@ -77,6 +78,10 @@ type stage struct {
 	objective whatif.Objective
 	hours     int // of a unit of time
 	keepHours bool
+	// budget is of the clairvoyant; without plans the objective of policies isn't
+	// asked for.
+	budget assign.Options
+	plans  bool
 }
 
 // objective is the weights of the printed objective but for alpha and beta: the
@@ -85,7 +90,7 @@ var objective = placement.Objective{Overload: 100, PerGB: 1, PerUSD: 1, Margin: 
 
 // newStage sets a stage for sites with capacities an hour.
 func newStage(frames []*whatif.Frame, sites []placement.Site, alpha, beta float64) *stage {
-	s := &stage{frames: frames, sites: sites, hours: 1}
+	s := &stage{frames: frames, sites: sites, hours: 1, budget: exactly, plans: true}
 	s.objective = whatif.Objective{
 		Alpha: alpha, Beta: beta,
 		Overload: objective.Overload, PerGB: objective.PerGB, PerUSD: objective.PerUSD, Margin: objective.Margin,
