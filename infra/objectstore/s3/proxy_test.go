@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -88,7 +89,7 @@ func (p *proxy) handle(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *proxy) forward(r *http.Request, body []byte) *answered {
-	out, err := http.NewRequest(r.Method, p.server.Endpoint+r.URL.RequestURI(), strings.NewReader(string(body)))
+	out, err := http.NewRequest(r.Method, p.server.Endpoint+r.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
 		panic(err)
 	}
