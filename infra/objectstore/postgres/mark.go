@@ -109,7 +109,7 @@ func pass(ctx context.Context, q querier, owner string, as objectstore.Mark) err
 	if err != nil {
 		return fmt.Errorf("pass the fence: %w", err)
 	}
-	_, err = q.Exec(ctx, "SELECT set_config('penstock.owner', $1, true), set_config('penstock.as', $2, true)",
+	_, err = q.Exec(ctx, "SELECT set_config('penstock.owner', $1, true), set_config('penstock.mark', $2, true)",
 		fmt.Sprintf("%x", owner), string(b))
 	if err != nil {
 		return fmt.Errorf("pass the fence: %w", err)

@@ -96,7 +96,7 @@ DECLARE
 	name text := encode(owner, 'escape');
 BEGIN
 	IF encode(owner, 'hex') = current_setting('penstock.owner', true) THEN
-		IF mark IS NOT DISTINCT FROM nullif(current_setting('penstock.as', true), '')::jsonb THEN RETURN; END IF;
+		IF mark IS NOT DISTINCT FROM nullif(current_setting('penstock.mark', true), '')::jsonb THEN RETURN; END IF;
 	ELSIF mark IS NULL OR mark ->> 'state' = 'live' THEN
 		RETURN;
 	END IF;
