@@ -165,7 +165,11 @@ func (r *running) replay(ctx context.Context) (rep *report.Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.stores.Close()) }()
-	r.collector = report.NewCollector(reportSites(r.Config), r.Config.Placement.Window.Std())
+	rtts, err := roundTrips(r.Config)
+	if err != nil {
+		return nil, err
+	}
+	r.collector = report.NewCollector(reportSites(r.Config), r.Config.Placement.Window.Std(), report.WithRTTs(rtts))
 	opts, err := r.options(ctx)
 	if err != nil {
 		return nil, err

@@ -35,6 +35,7 @@ type cli struct {
 
 	Status   statusCmd   `cmd:"" help:"What is in force, and how far each part has come."`
 	Explain  explainCmd  `cmd:"" help:"Why an owner's data is where it is."`
+	Shadow   shadowCmd   `cmd:"" help:"What placement would have brought, over the windows on a bus: nothing is moved."`
 	Audit    auditCmd    `cmd:"" help:"Is every event accounted for?"`
 	Doctor   doctorCmd   `cmd:"" help:"What would break: bus, permissions, clocks, disks, stores, capacities."`
 	Mode     modeCmd     `cmd:"" help:"Switch a kind to observe, advise or act."`
