@@ -65,6 +65,7 @@ type Collector struct {
 	unserved              int64 // located rows without a known owner or site
 	elsewhere             int64 // rows served by a site that the configuration lacks
 	recorded, foreign     int64 // rows whose recording names a site, and of these, none of ours
+	rerouted              int64 // rows that were served elsewhere than the recording says
 }
 
 // lastID is the number of the id that was asked for last: rows of one come
@@ -152,6 +153,9 @@ func (c *Collector) Row(r *event.Request, recorded string) {
 		c.elsewhere++
 	}
 	c.at[asItWas] = unknownSite
+	if recorded != r.ToSite {
+		c.rerouted++
+	}
 	if recorded != "" {
 		c.recorded++
 		if c.at[asItWas] = c.site(recorded); c.at[asItWas] < 0 {
@@ -160,7 +164,7 @@ func (c *Collector) Row(r *event.Request, recorded string) {
 	}
 	c.stand(a.Owner, c.at[asServed])
 	c.box.Access(a, c.at[firstBaseline:])
-	if a.Owner >= 0 {
+	if a.Owner >= 0 && c.at[asServed] >= 0 {
 		c.serve(a)
 	}
 	c.delay(a, r.Op == event.Read)
@@ -179,7 +183,8 @@ func (c *Collector) stand(owner int32, site int16) {
 	c.box.Stand(owner, site, 0)
 }
 
-// serve adds an access to the traffic of the sites that serve it.
+// serve adds an access to the traffic of the sites that serve it. One that this
+// replay has no site for is in no strategy's traffic, so that all have the same.
 func (c *Collector) serve(a *baselines.Access) {
 	bytes, m := c.open.bytes, len(c.sites)
 	for s, site := range c.at {

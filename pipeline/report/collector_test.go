@@ -122,12 +122,12 @@ func TestDelaysQuantiles(t *testing.T) {
 	for us := int64(1); us <= 100_000; us++ {
 		d.Add(us, 1)
 	}
-	s := d.summary(0)
+	s := d.Summary(0)
 	if math.Abs(float64(s.P50)-50) > 0.4 || math.Abs(float64(s.P99)-99) > 0.8 || math.Abs(float64(s.Mean)-50.0005) > 0.001 {
 		t.Errorf("%+v", s)
 	}
 	var none Delays
-	s = none.summary(7)
+	s = none.Summary(7)
 	if b, err := json.Marshal(s); err != nil || string(b) != `{"requests":0,"mean":null,"p50":null,"p99":null,"unlocated":7}` {
 		t.Errorf("no samples: %s, %v", b, err)
 	}
@@ -135,7 +135,7 @@ func TestDelaysQuantiles(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"requests":0,"mean":null,"p50":1.5}`), &back); err != nil || back.Mean.Known() || back.P50 != 1.5 {
 		t.Errorf("read back: %+v, %v", back, err)
 	}
-	if none.summary(7).Mean.Text(2) != "–" {
+	if none.Summary(7).Mean.Text(2) != "–" {
 		t.Error("an unknown mean is printed as a number")
 	}
 }

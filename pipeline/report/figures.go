@@ -51,7 +51,7 @@ type Execution struct {
 func unknownFigures(p *Played) Figures {
 	none := (*Delays)(nil)
 	return Figures{
-		Latency: none.summary(p.Unlocated), LatencyR: none.summary(p.UnlocatedReads),
+		Latency: none.Summary(p.Unlocated), LatencyR: none.Summary(p.UnlocatedReads),
 		Execution: Execution{Mean: Unknown(), Reduction: Unknown()},
 		SitesOver: Unknown(), Requests: Unknown(), Moved: Unknown(), BytesMoved: Unknown(), EgressUSD: Unknown(), ServingUSD: Unknown(),
 	}
@@ -64,7 +64,7 @@ func (p *Played) figures(s *Strategy) Figures {
 	if s.Unknown != "" {
 		return f
 	}
-	f.Latency, f.LatencyR = s.All.summary(p.Unlocated), s.Reads.summary(p.UnlocatedReads)
+	f.Latency, f.LatencyR = s.All.Summary(p.Unlocated), s.Reads.Summary(p.UnlocatedReads)
 	sum := sums{p: p, over: make([]bool, len(p.Sites)), series: Series{Traffic: map[string][]int64{}}}
 	for i := range s.Windows {
 		sum.add(&s.Windows[i])

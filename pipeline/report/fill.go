@@ -94,6 +94,7 @@ func (c *Collector) Fill(r *Report) {
 	r.Unserved = c.unserved
 	r.LatencySource = c.rtts.Source()
 	r.LatencySource.Requests = c.requests
+	r.AsRecorded = c.recorded > 0 && c.rerouted == 0
 	r.Moves.Count, r.Moves.Windows = 0, 0
 	for i, h := range c.hours {
 		w := &r.Windows[i]

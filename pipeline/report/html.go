@@ -78,6 +78,9 @@ func (r *Report) notes() []string {
 	if r.Unserved > 0 {
 		out = append(out, fmt.Sprintf("%s requests have a place, but no owner or no known site, and are in no latency delay.", grouped(fmt.Sprint(r.Unserved))))
 	}
+	if r.AsRecorded {
+		out = append(out, "Each request was served where the recording says: what was decided shows in the moves, not in how this replay served (--route follow plays that).")
+	}
 	if !r.ServingUSD.Known() {
 		out = append(out, "No site has a price for egress (prices.egress), so that money is unknown.")
 	}
@@ -85,9 +88,9 @@ func (r *Report) notes() []string {
 		switch {
 		case c.Unknown != "":
 			out = append(out, fmt.Sprintf("%s is unknown: %s.", c.Name, c.Unknown))
-		case c.Latency.Requests != r.Latency.Requests:
-			out = append(out, fmt.Sprintf("The latency delay of %s is over %s of the %s requests of the others.", c.Name,
-				grouped(fmt.Sprint(c.Latency.Requests)), grouped(fmt.Sprint(r.Latency.Requests))))
+		case c.Requests != r.Requests:
+			out = append(out, fmt.Sprintf("%s has a known site for %s of the %s requests: all its figures are over these.", c.Name,
+				grouped(c.Requests.Text(0)), grouped(r.Requests.Text(0))))
 		}
 	}
 	return out

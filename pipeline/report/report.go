@@ -33,12 +33,15 @@ type Report struct {
 	Baselines map[string]Baseline `json:"baselines"`
 	// Unserved are located requests without a known owner or site: like the
 	// unlocated ones they are in no delay.
-	Unserved      int64             `json:"requests_without_site"`
-	LatencySource LatencySource     `json:"latency_source"`
-	Reasons       map[string]int64  `json:"reasons"`
-	Stores        *Stores           `json:"stores,omitempty"`
-	Schedule      *Schedule         `json:"schedule,omitempty"`
-	Incomplete    []window.Interval `json:"incomplete,omitempty"`
+	Unserved      int64         `json:"requests_without_site"`
+	LatencySource LatencySource `json:"latency_source"`
+	// AsRecorded is set for a replay that served each request where the recording
+	// says: its decisions changed nothing in that.
+	AsRecorded bool              `json:"served_as_recorded,omitempty"`
+	Reasons    map[string]int64  `json:"reasons"`
+	Stores     *Stores           `json:"stores,omitempty"`
+	Schedule   *Schedule         `json:"schedule,omitempty"`
+	Incomplete []window.Interval `json:"incomplete,omitempty"`
 }
 
 // WindowReport is one placement window of the report's own strategy.

@@ -243,12 +243,12 @@ func TestCollectorIsWhatAddingUpEachRowGives(t *testing.T) {
 			}
 			box.Access(&a, sites[firstBaseline:])
 			for s, j := range sites {
-				if j < 0 || a.Owner < 0 {
+				if j < 0 || a.Owner < 0 || sites[0] < 0 {
 					continue
 				}
 				n[s].traffic[clouds[j].Name] += r.Bytes
 				n[s].requests++
-				if a.Place < 0 || sites[0] < 0 {
+				if a.Place < 0 {
 					continue
 				}
 				ms := sphere.RTT(sphere.Km(float64(r.Lat), float64(r.Lon), clouds[j].Lat, clouds[j].Lon))
