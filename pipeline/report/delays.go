@@ -72,8 +72,9 @@ type Delay struct {
 	Unlocated int64  `json:"unlocated"`
 }
 
-// summary of nil, of which nothing is known, is that of no samples.
-func (d *Delays) summary(unlocated int64) Delay {
+// Summary returns the mean and the quantiles; unlocated is how many requests had
+// no place. That of nil, of which nothing is known, is that of no samples.
+func (d *Delays) Summary(unlocated int64) Delay {
 	out := Delay{Unlocated: unlocated, Mean: Unknown(), P50: Unknown(), P99: Unknown()}
 	if d == nil || d.count == 0 {
 		return out
