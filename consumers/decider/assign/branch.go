@@ -84,9 +84,7 @@ func (s *search) visit(n *node) []*node {
 	for h := n; h.item >= 0; h = h.parent {
 		f.only[h.item] = h.slot
 	}
-	c.tighten(f, n.prices)
-	f.solve(n.prices)
-	p := slices.Clone(f.price[:f.sites])
+	p := c.solve(f, n.prices)
 	bound := c.bound(f, s.bytes, p).greatest(n.bound)
 	if !bound.less(s.value) {
 		return nil

@@ -33,11 +33,13 @@ func TestHardCases(t *testing.T) {
 		{"ties go by the order of sites", matrix(10, []int64{1, 1}, []int64{9, 9}, []int64{4, 4}, []int64{4, 4}), 8, []uint16{0, 0}},
 		{
 			"one huge item goes where the least of it is over",
-			matrix(10, []int64{1000, 1, 1}, []int64{10, 900, 5}, []int64{0, 50, 0}, []int64{9, 0, 9}, []int64{9, 0, 9}), 1068, []uint16{1, 0, 0},
+			matrix(10, []int64{1000, 1, 1}, []int64{10, 900, 5}, []int64{0, 50, 0}, []int64{9, 0, 9}, []int64{9, 0, 9}), 1068,
+			[]uint16{1, 0, 0},
 		},
 		{
 			"a knapsack: 6 and 5 fill what the 10 of most worth would not",
-			matrix(1e6, []int64{10, 6, 5}, []int64{11, 100}, []int64{0, 10}, []int64{0, 7}, []int64{0, 6}), 10, []uint16{1, 0, 0},
+			matrix(1e6, []int64{10, 6, 5}, []int64{11, 100}, []int64{0, 10}, []int64{0, 7}, []int64{0, 6}), 10,
+			[]uint16{1, 0, 0},
 		},
 		{
 			"a partition without a byte to spare",
@@ -46,7 +48,8 @@ func TestHardCases(t *testing.T) {
 		},
 		{
 			"an item is pushed on by another",
-			matrix(100, []int64{4, 4, 4}, []int64{4, 4, 4}, []int64{0, 5, no}, []int64{0, no, no}, []int64{no, 0, 3}), 8, []uint16{1, 0, 2},
+			matrix(100, []int64{4, 4, 4}, []int64{4, 4, 4}, []int64{0, 5, no}, []int64{0, no, no}, []int64{no, 0, 3}), 8,
+			[]uint16{1, 0, 2},
 		},
 		{"half a unit of overload counts as one", matrix(0.5, []int64{1}, []int64{0}, []int64{3}), 4, []uint16{0}},
 	} {

@@ -108,11 +108,12 @@ func (f *flow) excessOf(i int, s int32) int64 {
 	return max(0, f.load[i]-f.left[f.site[s]])
 }
 
-// tighten looks at what the held items leave, and has the excess of all others
-// cost what it costs above the prices.
-func (c *core) tighten(f *flow, prices []float64) {
+// solve solves the flow with what the held items leave: the excess of all others
+// costs what it costs above the prices to begin with. It returns its prices.
+func (c *core) solve(f *flow, prices []float64) []float64 {
 	if c.same() {
-		return // Whole items are exact already.
+		f.solve(prices) // Whole items are exact already.
+		return c.full(f, c.room, f.price)
 	}
 	if f.left == nil {
 		f.left = make([]int64, f.sites)
@@ -126,11 +127,26 @@ func (c *core) tighten(f *flow, prices []float64) {
 	for j := range f.left {
 		f.left[j] = max(f.left[j], 0)
 	}
+	prices = c.full(f, f.left, prices)
 	for i, w := range f.load {
 		for s := f.off[i]; s < f.off[i+1]; s++ {
 			f.unit[s] = (float64(c.cost[s]) + c.surcharge(f, i, s, prices)) / float64(w)
 		}
 	}
+	f.solve(prices)
+	return c.full(f, f.left, f.price)
+}
+
+// full is a copy of prices with those of sites that have nothing left at the most
+// there is: nothing is to be had there for less, and no bound is the worse for it.
+func (c *core) full(f *flow, left []int64, prices []float64) []float64 {
+	p := slices.Clone(prices[:f.sites])
+	for j, v := range left {
+		if v <= 0 {
+			p[j] = f.last
+		}
+	}
+	return p
 }
 
 // surcharge is what an item's excess costs above its price.

@@ -214,14 +214,14 @@ func (f *flow) less(j int) (cost float64, room int64) {
 // once) and moves the potentials on, or returns -1 if nothing is in excess.
 func (f *flow) nearest() int {
 	p, nodes := &f.path, f.sites+1
-	any := false
+	some := false
 	for v := range nodes {
 		p.dist[v], p.done[v], p.prev[v] = math.Inf(1), false, -1
 		if f.excess[v] > 0 {
-			p.dist[v], any = 0, true
+			p.dist[v], some = 0, true
 		}
 	}
-	if !any {
+	if !some {
 		return -1
 	}
 	for {
@@ -313,7 +313,7 @@ func (f *flow) augment(target int) {
 	v := target
 	for p.prev[v] >= 0 {
 		u := int(p.prev[v])
-		room := int64(math.MaxInt64)
+		var room int64
 		switch {
 		case v == sink:
 			_, room = f.more(u)

@@ -1,9 +1,6 @@
 package assign
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // answer is an assignment of a core and what is known about it.
 type answer struct {
@@ -23,14 +20,7 @@ func (c *core) optimise(prices []float64, nodes int) answer {
 	for j := range min(len(prices), len(p)) {
 		p[j] = prices[j] * float64(bytes)
 	}
-	c.tighten(f, p)
-	f.solve(p)
-	p = slices.Clone(f.price[:f.sites])
-	for j, r := range c.room {
-		if r < 0 {
-			p[j] = f.last // It is over already: nothing is to be had for less.
-		}
-	}
+	p = c.solve(f, p)
 	l := c.rounded(f)
 	l.improve(f, p)
 	a := answer{slot: l.slot, value: c.value(l.slot), bound: c.bound(f, bytes, p)}
