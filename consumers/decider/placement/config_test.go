@@ -46,6 +46,15 @@ func TestEveryFaultOfAConfigurationIsNamed(t *testing.T) {
 		{"locations", func(c *Config) {
 			c.Locations = map[string]control.Location{"": {Site: "east"}, "a": {Site: "mars"}}
 		}, []string{`locations[""]: got "", expected an owner`, `locations["a"].site: got mars`}},
+		{"policy", func(c *Config) { c.Policy, c.BackOff = "best", 65 }, []string{"policy: got best, expected tmatch or optimal", "back_off: got 65"}},
+		{
+			"objective",
+			func(c *Config) {
+				c.Objective = Objective{Overload: -1, PerGB: -1, PerUSD: math.Inf(1), Margin: math.NaN()}
+			},
+			[]string{"objective.overload: got -1", "objective.per_gb: got -1", "objective.per_usd: got +Inf", "objective.margin: got NaN"},
+		},
+		{"egress", func(c *Config) { c.Egress = map[string]float64{"mars": 1, "east": -1} }, []string{`egress["east"]: got -1`, `egress["mars"]: got mars`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			config := goodConfig()
@@ -74,6 +83,38 @@ func TestAlphaOrBetaMayBeZero(t *testing.T) {
 		if err != nil || p.config.Alpha != c[2] || p.config.Beta != c[3] {
 			t.Errorf("alpha %v, beta %v: %v", c[0], c[1], err)
 		}
+	}
+}
+
+// TestConfigurationsOfBeforeKeepTheirBytes: the digest of a configuration is in
+// every record.
+func TestConfigurationsOfBeforeKeepTheirBytes(t *testing.T) {
+	const want = `{"sites":[{"name":"east","lat":0,"lon":10,"capacity":100},{"name":"west","lat":0,"lon":0,"capacity":200}],` +
+		`"window":3600000000000,"alpha":0.3,"beta":0.7,"headroom":0,"tie_tolerance":0,"place":"latest","traffic":"owner",` +
+		`"limits":{},"cooldown":0,"min_requests":0}`
+	for _, policy := range []string{"", TMatch} {
+		config := goodConfig()
+		config.Policy = policy
+		p, err := New(config)
+		if err != nil || string(p.Config()) != want {
+			t.Errorf("policy %q: %v\n%s", policy, err, p.Config())
+		}
+	}
+	config := goodConfig()
+	config.Policy = Optimal
+	p, err := New(config)
+	const more = `"place":"mean","traffic":"owner","limits":{},"cooldown":0,"min_requests":0,"policy":"optimal",` +
+		`"objective":{"overload":100,"per_gb":1,"per_usd":1,"margin":0.02},"back_off":64}`
+	if err != nil || !strings.HasSuffix(string(p.Config()), more) {
+		t.Errorf("policy optimal: %v\n%s", err, p.Config())
+	}
+	again, err := Parse(p.Config())
+	if err != nil || string(again.Config()) != string(p.Config()) {
+		t.Errorf("%v\n%s", err, again.Config())
+	}
+	config.Objective = Objective{Margin: 0.5}
+	if p, err = New(config); err != nil || p.objective != (Objective{Overload: 100, Margin: 0.5}) {
+		t.Errorf("an objective with a margin alone is %+v: %v", p.objective, err)
 	}
 }
 

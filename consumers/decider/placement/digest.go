@@ -154,13 +154,15 @@ func (s *state) recount(workers int) {
 
 // Digest returns "sha256:" and the digest of the state: places, locations,
 // versions, moves, failures in a row, social levels, the case of the last
-// window, the history for rollbacks, and windows in a row that broke promises.
-// It takes the same time however large the state is.
+// window, the history for rollbacks, and, of policy optimal, windows in a row
+// that broke promises: tmatch has the digests that it had before there were any,
+// so that what it recorded then is decided again. It takes the same time however
+// large the state is.
 func (t *Policy) Digest() string {
 	t.takeImports()
 	s := t.state
 	words := []uint64{s.digest.set.a, s.digest.set.b, uint64(s.now), uint64(s.lastCase), uint64(s.forgotten)}
-	if p := &s.promises; p.badMoves > 0 || p.badSites > 0 {
+	if p := &s.promises; t.config.Policy == Optimal && (p.badMoves > 0 || p.badSites > 0) {
 		words = append(words, uint64(p.badMoves)<<8|uint64(p.badSites))
 	}
 	h := sha256.New()

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"math"
+	"slices"
 
 	"penstock/consumers/decider/assign"
 )
@@ -29,7 +30,8 @@ const freeItem = math.MaxUint16
 // optimiser makes the plan of one window.
 type optimiser struct {
 	p *plan
-	// ids are the owners that may be moved; nil: all ids below count are.
+	// ids are the owners that may be moved, in order of their names; nil: all ids
+	// below count are, and they are in that order.
 	ids   []int32
 	count int
 	load  []int64 // t(u) by item
@@ -64,7 +66,6 @@ func (p *plan) optimise() {
 type optimalPart struct {
 	fixed, stay, remains []int64
 	traffic, busy        int64
-	items                int
 }
 
 // sort tells the owners that may be moved from the others, which stand where
@@ -91,7 +92,6 @@ func (o *optimiser) sort() {
 				part.busy++
 			}
 			if to == freeItem {
-				part.items++
 				part.stay[s.site[id]] += volume
 				continue
 			}
@@ -115,7 +115,7 @@ func (o *optimiser) sort() {
 	if traffic > 0 {
 		o.perByte *= float64(busy) / float64(traffic)
 	}
-	o.list(parts)
+	o.list()
 }
 
 // openSites finds the sites that residency and evacuations leave, by rule.
@@ -175,24 +175,32 @@ func (o *optimiser) hasOther(id int32, rule uint16) bool {
 	return false
 }
 
-// list lists the items and their loads.
-func (o *optimiser) list(parts []optimalPart) {
+// list lists the items and their loads, by name: an id is no more than when an
+// owner was first seen.
+func (o *optimiser) list() {
 	t, s := o.p.t, o.p.t.state
 	n := s.names.len()
-	at := make([]int, len(parts))
-	for w, part := range parts {
-		at[w] = o.count
-		o.count += part.items
+	at, unordered := make([]int, t.workers), make([]bool, t.workers)
+	inParts(t.workers, n, func(w, lo, hi int) {
+		for rank, id := range s.names.sorted[lo:hi] {
+			if t.want[id] == freeItem {
+				at[w]++
+			}
+			unordered[w] = unordered[w] || int(id) != lo+rank
+		}
+	})
+	for w := range at {
+		at[w], o.count = o.count, o.count+at[w]
 	}
 	o.small = o.count*len(t.config.Sites) <= smallCells
-	if o.count == n {
+	if o.count == n && !slices.Contains(unordered, true) {
 		o.load = s.traffic[:n]
 		return
 	}
 	o.ids, o.load = make([]int32, o.count), make([]int64, o.count)
 	inParts(t.workers, n, func(w, lo, hi int) {
 		k := at[w]
-		for id := int32(lo); id < int32(hi); id++ {
+		for _, id := range s.names.sorted[lo:hi] {
 			if t.want[id] == freeItem {
 				o.ids[k], o.load[k] = id, s.traffic[id]
 				k++

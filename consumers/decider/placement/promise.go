@@ -19,7 +19,8 @@ const (
 )
 
 // promises is what the policy promised in mode act, and what came of it. What is
-// counted between windows is no part of the digest; what a window made of it is.
+// counted between windows is no part of the digest; what a window made of it is,
+// of policy optimal (see Digest).
 type promises struct {
 	ended, bad int64 // moves that ended since the last decided window; those not done
 	// loads is what the last decided window promised of sites that it relieved, by

@@ -282,6 +282,9 @@ func compare(t *rapid.T, p *Policy, o *oracle, got decider.Output, want result) 
 func TestNothingElseDecides(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
+		if rapid.Bool().Draw(t, "optimal") {
+			c = drawOptimal(t)
+		}
 		one, other := newPolicy(t, c, 1), newPolicy(t, c, rapid.IntRange(2, 7).Draw(t, "workers"))
 		r, q := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 4))
 		restart := func() {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 	"testing/iotest"
@@ -32,6 +33,12 @@ func busyPolicy(t testing.TB, c Config, owners int) *Policy {
 		}
 	}
 	return p
+}
+
+func busyOptimal() Config {
+	c := busyConfig()
+	c.Policy, c.Limits = Optimal, Limits{}
+	return c
 }
 
 func busyConfig() Config {
@@ -98,10 +105,10 @@ func TestASnapshotUnderAnotherConfiguration(t *testing.T) {
 }
 
 func TestADamagedSnapshotIsRefused(t *testing.T) {
-	p := busyPolicy(t, busyConfig(), 60)
+	p := busyPolicy(t, busyOptimal(), 60)
 	whole := snapshot(t, p)
 	restore := func(b []byte) error {
-		other, err := New(busyConfig())
+		other, err := New(busyOptimal())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,6 +137,41 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 	}
 }
 
+// TestTheFirstFormatIsStillRead restores a snapshot that was written before
+// failures, promises and prices were in it, and goes on from it as that version
+// would: policy tmatch decides what it did, under the digests that it had.
+func TestTheFirstFormatIsStillRead(t *testing.T) {
+	const digest = "sha256:c987f312fed8127768810ba26c0e7092849ccfe88e5b666bce2ee7ac5bda94aa"
+	old, err := os.ReadFile("testdata/first.snapshot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(busyConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Restore(bytes.NewReader(old)); err != nil {
+		t.Fatal(err)
+	}
+	now := busyPolicy(t, busyConfig(), 60)
+	if p.Digest() != digest || now.Digest() != digest {
+		t.Errorf("digests: restored %s, decided again %s, was %s", p.Digest(), now.Digest(), digest)
+	}
+	r, q := rand.New(rand.NewPCG(1, 1)), rand.New(rand.NewPCG(1, 1))
+	if a, b := printed(p.Decide(benchWindow(60, 4, r))), printed(now.Decide(benchWindow(60, 4, q))); a != b {
+		t.Errorf("restored it decides\n%s\notherwise\n%s", a, b)
+	}
+	c := busyConfig()
+	c.Policy = Optimal
+	optimal, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := optimal.Restore(bytes.NewReader(old)); err != nil || optimal.Digest() != digest {
+		t.Errorf("policy optimal in that state: %v, digest %s", err, optimal.Digest())
+	}
+}
+
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
@@ -137,9 +179,12 @@ func (f failing) Write([]byte) (int, error) { return 0, f.err }
 // FuzzRestore feeds bytes that have the right sum, so that what they say is
 // looked at: nothing panics, and what is accepted can be used.
 func FuzzRestore(f *testing.F) {
-	whole := snapshot(f, busyPolicy(f, busyConfig(), 12))
-	f.Add(whole[:len(whole)-8])
+	for _, c := range []Config{busyConfig(), busyOptimal()} {
+		whole := snapshot(f, busyPolicy(f, c, 12))
+		f.Add(whole[:len(whole)-8])
+	}
 	f.Add([]byte(magic))
+	f.Add([]byte(firstMagic))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := New(busyConfig())
 		if err != nil {
