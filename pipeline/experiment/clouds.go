@@ -119,7 +119,7 @@ func (c *clouds) day(ctx context.Context, params workload.Params, o *Options) ([
 	placed := capacities(sites, c.capacity(frames, sites))
 	s := newStage(frames, placed, o.Params.Alpha, o.Params.Beta)
 	s.objective.Egress = c.egress()
-	s.budget, s.plans = roughly, false
+	s.budget, s.plans, s.advice = roughly, false, o.Params.Advice
 	s.play.Prices = func(from, to int16) float64 { return c.measured.usd[c.chosen[from]][c.chosen[to]] }
 	runs, err := s.all()
 	if err != nil {

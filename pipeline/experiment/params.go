@@ -22,6 +22,9 @@ type Params struct {
 	Alpha    float64 `yaml:"alpha"`
 	Beta     float64 `yaml:"beta"`
 
+	// Advice is the headroom with which our policies are played once more.
+	Advice float64 `yaml:"advice"`
+
 	Sensitivity Sensitivity `yaml:"sensitivity"`
 	Clouds      Clouds      `yaml:"clouds"`
 }
@@ -94,6 +97,9 @@ func (p *Params) check() error {
 	}
 	if p.Alpha < 0 || p.Beta < 0 || p.Alpha+p.Beta == 0 {
 		return fault("alpha, beta: got %v and %v, expected two numbers of at least 0, not both 0", p.Alpha, p.Beta)
+	}
+	if p.Advice < 0 || p.Advice >= 1 {
+		return fault("advice: got %v, expected a share of at least 0 and below 1", p.Advice)
 	}
 	for _, h := range p.Sensitivity.Hours {
 		if h < 1 || 24%h != 0 {

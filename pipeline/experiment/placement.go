@@ -43,6 +43,7 @@ type Result struct {
 	Sites       []string  `json:"sites"`
 	Alpha       float64   `json:"alpha"`
 	Beta        float64   `json:"beta"`
+	Advice      float64   `json:"advice"`
 	Days        []Day     `json:"days"`
 	Runs        []Run     `json:"runs"`
 	Varied      []Varied  `json:"sensitivity"`
@@ -101,7 +102,7 @@ func Placement(ctx context.Context, o Options) (*Result, error) {
 			return nil, fmt.Errorf("%w: case %s has %d capacities, the workload %d sites", ErrParams, c.Name, len(c.Capacity), len(base.Scale.Sites))
 		}
 	}
-	r := &Result{Version: 1, Standard: p.Standard, Models: p.Models, Cases: p.Cases, Alpha: p.Alpha, Beta: p.Beta, Quick: o.Quick}
+	r := &Result{Version: 1, Standard: p.Standard, Models: p.Models, Cases: p.Cases, Alpha: p.Alpha, Beta: p.Beta, Advice: p.Advice, Quick: o.Quick}
 	for _, s := range base.Scale.Sites {
 		r.Sites = append(r.Sites, s.Name)
 	}
@@ -242,7 +243,7 @@ func (d *day) play(ctx context.Context, base workload.Params, o *Options) error 
 			return err
 		}
 		s := newStage(frames, capacities(sites, c.Capacity), o.Params.Alpha, o.Params.Beta)
-		s.keepHours = d.keep
+		s.keepHours, s.advice = d.keep, o.Params.Advice
 		runs, err := s.all()
 		if err != nil {
 			return fmt.Errorf("seed %d, friends %s, case %s: %w", d.seed, d.model.Name, c.Name, err)
@@ -281,6 +282,19 @@ func (s *stage) all() ([]Run, error) {
 			return nil, err
 		}
 		runs = append(runs, run)
+	}
+	if s.advice > 0 {
+		free := *s
+		free.keepHours, free.play.Objective = false, nil
+		free.objective.Headroom = s.advice
+		for _, name := range []string{TMatch, Optimal} {
+			run, err := free.policy(name, false)
+			if err != nil {
+				return nil, err
+			}
+			run.Strategy = Advised(name, s.advice)
+			runs = append(runs, run)
+		}
 	}
 	best, inexact := s.clairvoyant()
 	best.Inexact = inexact

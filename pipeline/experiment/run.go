@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"time"
 
 	"penstock/consumers/decider/assign"
@@ -18,6 +19,11 @@ const (
 	Optimal      = "optimal"
 	Clairvoyant  = "clairvoyant"
 )
+
+// Advised is the name of one of our policies with a part of capacities kept free.
+func Advised(policy string, part float64) string {
+	return fmt.Sprintf("%s, %g %% free", policy, 100*part)
+}
 
 // Run is what one strategy came to on one day.
 type Run struct {
@@ -82,6 +88,8 @@ type stage struct {
 	// asked for.
 	budget assign.Options
 	plans  bool
+	// advice is the headroom with which our policies are played once more; 0: not.
+	advice float64
 }
 
 // objective is the weights of the printed objective but for alpha and beta: the
