@@ -23,7 +23,7 @@ const (
 // sites to which the L-match sends most take 70 % of it, the others share what
 // makes the total load 90 % of all capacity, in proportion to theirs.
 func hardConfig(owners int, policy string) Config {
-	const sample = 50_000
+	sample := min(50_000, 4*owners)
 	c := benchConfig(owners, rand.New(rand.NewPCG(3, 4)))
 	c.Policy, c.Place = policy, Latest
 	wide := c
@@ -38,7 +38,7 @@ func hardConfig(owners int, policy string) Config {
 	p.Decide(benchWindow(sample, 1, rand.New(rand.NewPCG(5, 6))))
 	load, all := make([]float64, benchSites), 0.0
 	for id, best := range p.state.best {
-		v := float64(p.state.traffic[id]) * float64(owners) / sample
+		v := float64(p.state.traffic[id]) * float64(owners) / float64(sample)
 		load[best-1] += v
 		all += v
 	}

@@ -192,7 +192,7 @@ func (o *optimiser) list() {
 	for w := range at {
 		at[w], o.count = o.count, o.count+at[w]
 	}
-	o.small = o.count*len(t.config.Sites) <= smallCells
+	o.small = o.count*len(t.config.Sites) <= t.cells
 	if o.count == n && !slices.Contains(unordered, true) {
 		o.load = s.traffic[:n]
 		return
@@ -236,7 +236,7 @@ func (o *optimiser) solve() {
 	if !o.small {
 		o.error, o.gain = make([]uint8, o.count), make([]float32, o.count)
 	}
-	o.solution = assign.Solve(problem, assign.Options{Cells: smallCells})
+	o.solution = assign.Solve(problem, assign.Options{Cells: t.cells, Nodes: t.nodes})
 	o.cost = float64(o.solution.Cost)
 }
 

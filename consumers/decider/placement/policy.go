@@ -68,6 +68,8 @@ type Policy struct {
 	batch      []*weights
 	scratch    []int
 	last       lastPlan
+	cells      int // up to how many costs an instance is small
+	nodes      int // budget of the solver's branch and bound; 0: its default
 }
 
 var _ decider.Policy = (*Policy)(nil)
@@ -89,7 +91,7 @@ func New(c Config) (*Policy, error) {
 		mean: c.Place == Mean, tolerance: int64(math.Round(c.TieTolerance * unit)),
 		workers: min(runtime.GOMAXPROCS(0), maxWorkers), siteIndex: make(map[string]uint16, n),
 		limit: make([]int64, n+1), residency: NewResidency(c.Sites, c.Residency), evacuated: make([]bool, n),
-		objective: c.Objective.withDefaults(), egress: make([]float64, n+1),
+		objective: c.Objective.withDefaults(), egress: make([]float64, n+1), cells: smallCells,
 	}
 	for i, s := range c.Sites {
 		t.siteIndex[s.Name] = uint16(i + 1)

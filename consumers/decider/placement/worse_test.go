@@ -76,13 +76,14 @@ func lawful(p *Policy) bool {
 // exactly: exact weights of the plan are within the gap that it reported by rough
 // ones, and it is no worse than tmatch's.
 func TestALargePlanIsWithinItsBound(t *testing.T) {
-	const owners = smallCells/benchSites + 500
+	const owners, cells = 2000, 30_000
 	c := hardConfig(owners, Optimal)
 	c.Limits = Limits{}
 	p, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.cells = cells
 	r := rand.New(rand.NewPCG(7, 8))
 	for n := 1; n <= 2; n++ {
 		q := twin(t, p, c)
@@ -93,6 +94,7 @@ func TestALargePlanIsWithinItsBound(t *testing.T) {
 		if err := alone.Restore(bytes.NewReader(snapshot(t, p))); err != nil {
 			t.Fatal(err)
 		}
+		alone.cells = cells
 		alone.SetWorkers(1)
 		p.SetWorkers(3)
 		in := benchWindow(owners, n, r)
