@@ -331,3 +331,43 @@ func TestImportedLocationsEnterRecordedState(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestImportedBeforeTheFirstWindow: what was imported before anything was decided
+// is known after a restart under another configuration, and decided again.
+func TestImportedBeforeTheFirstWindow(t *testing.T) {
+	w := newWorld(t, 1, bus.Serve)
+	serve := func(least int64) func(*Options) {
+		return func(o *Options) {
+			o.Purpose = bus.Serve
+			o.Config = toyConfig{Sites: baseConfig.Sites, Least: least}.bytes()
+		}
+	}
+	r := w.start(serve(3))
+	<-r.Ready()
+	body, err := control.Encode(control.Outcome{
+		Version: 1, Kind: control.Placement, Scope: "north", Owner: "ann", Move: 7, Status: control.Imported, At: time.Unix(0, 0).UTC(),
+	})
+	w.ok(err)
+	_, err = w.client.Publish(w.ctx, bus.Msg{Subject: subject.Outcomes("placement", "north"), Data: body})
+	w.ok(err)
+	for known := false; !known; _, known, err = r.Explain(w.ctx, "ann") {
+		w.ok(err)
+	}
+	r.stop()
+	for least := int64(4); least < 6; least++ { // each another configuration
+		r = w.start(serve(least))
+		<-r.Ready()
+		r.stop()
+	}
+	r = w.start(serve(6))
+	w.close(0, row{0, "ann", 9})
+	d := w.next()
+	if len(d.commands) != 1 || d.commands[0].Placement.Moves[0].From != "north" || d.commands[0].Placement.Moves[0].Version != 8 {
+		t.Errorf("%+v, expected a move from the north", d.record)
+	}
+	r.settled()
+	r.kill()
+	if _, err := Load(w.ctx, w.reading(serve(6))); err != nil {
+		t.Error(err)
+	}
+}

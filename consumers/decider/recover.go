@@ -318,7 +318,9 @@ func (d *Decider) recordedOutcomes(ctx context.Context, upTo uint64) error {
 	return nil
 }
 
-// switchTo goes on with the same state under another configuration.
+// switchTo goes on with the same state under another configuration. Before the
+// first window there is none but what was imported: that is in the configuration
+// or comes from OUTCOMES, which is read from its beginning again.
 func (d *Decider) switchTo(ctx context.Context, digest string) error {
 	p, err := d.policyOf(ctx, digest)
 	if err != nil {
@@ -335,6 +337,15 @@ func (d *Decider) switchTo(ctx context.Context, digest string) error {
 		}
 		if err := p.Restore(&b); err != nil {
 			return fmt.Errorf("hand the state over to configuration %s: %w", digest, err)
+		}
+	}
+	if d.state.Windows == 0 && d.state.Outcomes > 0 {
+		d.state.Outcomes = 0
+		if d.outcomes != nil {
+			d.outcomes.Close()
+			if err := d.openOutcomes(ctx, 1); err != nil {
+				return err
+			}
 		}
 	}
 	d.log.Info().Str("from", d.config).Str("to", digest).Msg("configuration changes between windows")

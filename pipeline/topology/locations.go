@@ -18,11 +18,12 @@ import (
 	"penstock/schemas/subject"
 )
 
-// importedLocations tells a decider where data was before its first decision.
-// It reads the table only while nothing was decided. From then on the first
-// answer stands in the configuration that was in force: later locations follow
-// from decisions and outcomes, and a table read anew would change under a
-// restart.
+// importedLocations tells a decider where data was before its first decision,
+// as far as nobody tells it on OUTCOMES: a table that was filled by a program of
+// before, or so long ago that the bus has forgotten. It reads the table only while
+// nothing was decided. From then on the first answer stands in the configuration
+// that was in force: later locations follow from decisions and outcomes, and a
+// table read anew would change under a restart.
 func importedLocations(ctx context.Context, client *bus.Client) (map[string]control.Location, error) {
 	config, err := decider.ConfigInForce(ctx, client, control.Placement)
 	if err == nil {
@@ -41,9 +42,15 @@ func importedLocations(ctx context.Context, client *bus.Client) (map[string]cont
 	if err != nil {
 		return nil, err
 	}
+	told, err := locations.Told(ctx, client)
+	if err != nil {
+		return nil, err
+	}
 	out := map[string]control.Location{}
 	err = table.List(ctx, func(owner string, l control.Location) error {
-		out[owner] = l
+		if _, is := told[owner]; !is {
+			out[owner] = l
+		}
 		return nil
 	})
 	if err != nil {

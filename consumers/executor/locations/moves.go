@@ -105,6 +105,22 @@ func UnderWay(ctx context.Context, c *bus.Client) (map[string]control.Move, erro
 	return out, nil
 }
 
+// Told returns the owners of whom the bus holds an imported location. A decider
+// that reads OUTCOMES hears of them there.
+func Told(ctx context.Context, c *bus.Client) (map[string]struct{}, error) {
+	out := map[string]struct{}{}
+	err := each(ctx, c, subject.OutcomesStream, []string{subject.OutcomesOf(string(control.Placement))}, 0, func(m bus.Msg) error {
+		if o, err := control.DecodeOutcome(m.Data); err == nil && o.Status == control.Imported {
+			out[o.Owner] = struct{}{}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("imported locations: %w", err)
+	}
+	return out, nil
+}
+
 // Failing is an owner whose last moves came to nothing.
 type Failing struct {
 	Owner  string         `json:"owner"`
