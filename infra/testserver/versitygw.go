@@ -141,7 +141,7 @@ func tryGateway(ctx context.Context, program string) (s S3, err error) {
 		Region: gatewayRegion, AccessKey: "root" + randomHex(8), SecretKey: randomHex(20),
 		folder: filepath.Join(home, "buckets"),
 	}
-	address, err := freeAddress()
+	address, err := freeAddress(ctx)
 	if err != nil {
 		return S3{}, err
 	}
@@ -195,8 +195,8 @@ func (s S3) await(ctx context.Context) error {
 }
 
 // freeAddress returns a loopback address that nobody listens on just now.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freeAddress(ctx context.Context) (string, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("find a free port: %w", err)
 	}
@@ -238,7 +238,7 @@ func startGuarded(home string, env []string, program string, args ...string) (*o
 		return nil, fmt.Errorf("start: %w", err)
 	}
 	defer func() { _ = in.Close() }()
-	cmd := exec.Command("/bin/sh", append([]string{"-c", guard, "guard", home, program}, args...)...)
+	cmd := exec.CommandContext(context.Background(), "/bin/sh", append([]string{"-c", guard, "guard", home, program}, args...)...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = home, in, log, log
 	cmd.Env = append(os.Environ(), env...)
 	apart(cmd)

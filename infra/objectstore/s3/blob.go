@@ -63,7 +63,7 @@ func fill(r io.Reader, buf []byte) (n int, whole bool, err error) {
 		m, err := r.Read(buf[n:])
 		n += m
 		switch {
-		case err == io.EOF: //nolint:errorlint // only io.EOF itself is the end
+		case err == io.EOF: // only io.EOF itself is the end
 			return n, true, nil
 		case err != nil:
 			return n, false, fmt.Errorf("read what is to be written: %w", err)

@@ -117,7 +117,7 @@ type cutShort struct{ r io.Reader }
 
 func (c *cutShort) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
-	if err == io.EOF { //nolint:errorlint // as in io
+	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err

@@ -110,7 +110,7 @@ func TestConformance(t *testing.T) {
 		return s
 	}
 	objectstoretest.Run(t, newStore, objectstoretest.Options{
-		Foreign: foreign, Leave: leave, Memory: 3 * minPart, Many: 100,
+		Foreign: foreign, Leave: leave, Large: 24 << 20, Memory: 3 * minPart, Many: 60,
 		Other: func(t *testing.T, s objectstore.Store) objectstore.Store { return other(t, s) },
 		Lose: func(t *testing.T, s objectstore.Store, _ objectstore.Held) {
 			lines[s].set(true)

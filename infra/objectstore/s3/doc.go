@@ -44,7 +44,8 @@
 // until two readings agree, since there are gateways that take content and ETag
 // from two versions when a write comes between.
 //
-// A lifecycle rule that expires anything under PREFIX/.penstock would destroy
+// With versioning, every change of a document leaves a version that only a rule for
+// noncurrent versions removes. A lifecycle rule that expires anything under PREFIX/.penstock would destroy
 // data; one that aborts multipart uploads after some days does no harm.
 //
 // # Failures

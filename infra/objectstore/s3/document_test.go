@@ -356,3 +356,36 @@ func TestDocumentsAreWhole(t *testing.T) {
 		t.Errorf("a next document upon none: %v", err)
 	}
 }
+
+// TestConditionsOnTheWire: what the server gets is the condition that is meant,
+// signed, with digests of the content.
+func TestConditionsOnTheWire(t *testing.T) {
+	p := newProxy(t, nil)
+	b := open(t, p.options(t)).b
+	var got []http.Header
+	p.set(func(_ http.ResponseWriter, r *http.Request, _ func() *answered) bool {
+		if putsDoc(r) {
+			got = append(got, r.Header.Clone())
+		}
+		return false
+	})
+	first, err := b.Set(t.Context(), "o", []byte("1"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Set(t.Context(), "o", []byte("2"), first); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{`If-None-Match: *`, `If-Match: "` + first + `"`} {
+		name, value, _ := strings.Cut(want, ": ")
+		if v := got[i][name]; len(v) != 1 || v[0] != value {
+			t.Errorf("write %d was sent with %s %q", i, name, v)
+		}
+		if !strings.Contains(got[i].Get("Authorization"), strings.ToLower(name)) {
+			t.Errorf("%s is not signed: %s", name, got[i].Get("Authorization"))
+		}
+		if got[i].Get("Content-Md5") == "" || len(got[i].Get("X-Amz-Content-Sha256")) != 64 {
+			t.Errorf("write %d was sent without digests", i)
+		}
+	}
+}

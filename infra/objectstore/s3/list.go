@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -97,8 +98,8 @@ func (b *bucket) Owners(ctx context.Context, fn func(owner string) error) error 
 		if _, has := seen[short(owner)]; has {
 			return nil
 		}
-		any, err := b.hasPlain(ctx, owner)
-		if err != nil || !any {
+		has, err := b.hasPlain(ctx, owner)
+		if err != nil || !has {
 			return err
 		}
 		return fn(owner)
@@ -193,7 +194,7 @@ func (b *bucket) uploads(ctx context.Context, prefix string, fn func(uploaded) e
 			return err
 		})
 		var e minio.ErrorResponse
-		if errors.As(err, &e) && (e.StatusCode == 501 || e.StatusCode == 405) {
+		if errors.As(err, &e) && (e.StatusCode == http.StatusNotImplemented || e.StatusCode == http.StatusMethodNotAllowed) {
 			return nil
 		}
 		if err != nil {

@@ -61,7 +61,7 @@ func openBucket(ctx context.Context, o Options) (*bucket, error) {
 		return nil, fmt.Errorf("open s3 store: %w: %w", ErrOption, b.safe(err))
 	}
 	if err := b.probe(ctx); err != nil {
-		b.transport.CloseIdleConnections()
+		b.transport.close()
 		return nil, fmt.Errorf("open s3 store: bucket %s: %w", o.Bucket, err)
 	}
 	return b, nil
@@ -74,7 +74,7 @@ func (b *bucket) Capabilities() objectstore.Capabilities {
 
 // Close ends the connections.
 func (b *bucket) Close() error {
-	b.transport.CloseIdleConnections()
+	b.transport.close()
 	return nil
 }
 

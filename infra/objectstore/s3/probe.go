@@ -36,7 +36,6 @@ func (e errNotHonoured) Error() string { return e.why }
 // probe finds out whether conditional writes are atomic. A service that fails is
 // no service that doesn't compare: then there is an error.
 func (b *bucket) probe(ctx context.Context) error {
-	b.sweepProbes(ctx)
 	log := b.o.Logger.With().Str("bucket", b.o.Bucket).Str("prefix", b.o.Prefix).Logger()
 	for attempt := 0; ; attempt++ {
 		err := b.trial(ctx)
@@ -44,6 +43,7 @@ func (b *bucket) probe(ctx context.Context) error {
 		switch {
 		case err == nil:
 			b.barrier = true
+			b.sweepProbes(ctx)
 			log.Info().Int("rivals", rivals).Int("rounds", rounds).Msg("the service honours conditional writes: the store has a write barrier")
 			return nil
 		case errors.As(err, &no):
@@ -207,7 +207,7 @@ func (b *bucket) deleteProbe(ctx context.Context, key string) {
 // sweepProbes deletes what trials left that were cut off.
 func (b *bucket) sweepProbes(ctx context.Context) {
 	var old []string
-	// If the listing fails, so will the trial, and says why.
+	// If it fails, another's trial does it: nothing depends on it.
 	_ = b.list(ctx, b.layout.probes(), false, func(info minio.ObjectInfo) error {
 		if b.o.Clock.Now().Sub(info.LastModified) > leftAfter {
 			old = append(old, info.Key)

@@ -48,10 +48,16 @@ func classify(err error) answer {
 		return conflict
 	case http.StatusNotFound:
 		return missing
-	case http.StatusConflict, http.StatusTooManyRequests:
-		// S3 says 409 when two conditional writes meet; versitygw also when a
-		// deletion takes a folder away from under a write.
+	case http.StatusTooManyRequests:
 		return busy
+	case http.StatusConflict:
+		// S3 says so when two conditional writes meet. versitygw also says it of
+		// whatever goes wrong when it puts a file in its place, such as a deletion
+		// that takes the folder away.
+		if e.Code == "ConditionalRequestConflict" || e.Code == "OperationAborted" {
+			return busy
+		}
+		return unknown
 	case http.StatusRequestTimeout, 499: // 499: a proxy lost us
 		return unknown
 	case http.StatusNotImplemented:

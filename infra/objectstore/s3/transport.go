@@ -3,6 +3,7 @@ package s3
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -24,19 +25,31 @@ const longestPause = 30 * time.Second
 // service is silent, and hands on what a service says about its load.
 type transport struct {
 	*http.Transport
-	slow func(time.Duration)
+	slow   func(time.Duration)
+	closed atomic.Bool
+}
+
+// close ends idle connections, and those that are still being made for requests
+// which have ended.
+func (t *transport) close() {
+	t.closed.Store(true)
+	t.CloseIdleConnections()
 }
 
 func newTransport(o *Options, slow func(time.Duration)) *transport {
 	dial := net.Dialer{Timeout: o.Timeout, KeepAlive: 15 * time.Second}
-	return &transport{slow: slow, Transport: &http.Transport{
+	t := &transport{slow: slow}
+	t.Transport = &http.Transport{
 		Proxy: http.ProxyFromEnvironment,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := dial.DialContext(ctx, network, address)
 			if err != nil {
 				return nil, err
 			}
-			return &impatient{Conn: c, clock: o.Clock, timeout: o.Timeout}, nil
+			if t.closed.Load() {
+				return nil, errors.Join(net.ErrClosed, c.Close())
+			}
+			return &impatient{Conn: c, timeout: o.Timeout}, nil
 		},
 		TLSHandshakeTimeout: o.Timeout,
 		MaxIdleConns:        o.Connections,
@@ -44,7 +57,8 @@ func newTransport(o *Options, slow func(time.Duration)) *transport {
 		IdleConnTimeout:     o.Timeout,
 		// Content is what it is: nothing is to unpack it on the way.
 		DisableCompression: true,
-	}}
+	}
+	return t
 }
 
 // RoundTrip sends one request. A connection on which a request with content was
@@ -120,7 +134,6 @@ func (b *lastBody) Close() error {
 // objects.
 type impatient struct {
 	net.Conn
-	clock   clock.Clock
 	timeout time.Duration
 	retired atomic.Bool // nothing more is to be written
 }
@@ -142,7 +155,8 @@ func (c *impatient) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-func (c *impatient) extend() error { return c.SetDeadline(c.clock.Now().Add(c.timeout)) }
+// extend goes by the machine's clock, since the network does.
+func (c *impatient) extend() error { return c.SetDeadline(clock.System().Now().Add(c.timeout)) }
 
 // newCore returns a client that sends every request once; retries are ours.
 func newCore(o *Options, host string, t *transport) (*minio.Core, error) {
