@@ -133,10 +133,10 @@ func (c *Collector) played() *Played {
 // whyUnknown says why it is not known how the recorded requests were served,
 // empty if it is.
 func (c *Collector) whyUnknown() string {
-	switch {
-	case c.recorded == 0:
+	switch c.recorded {
+	case 0:
 		return "the recording does not say which site served"
-	case c.recorded == c.foreign:
+	case c.foreign:
 		return "the configuration lacks the sites that the recording names"
 	}
 	return ""

@@ -85,8 +85,10 @@ func (l *Latency) Bind(sites []Site) (*RTTs, error) {
 		if !g.placed {
 			i, ok := index[g.name]
 			if !ok {
-				return nil, fault{l.file, g.line, "lat", fmt.Sprintf("nothing for region %q", g.name),
-					"a latitude and longitude in one of its rows, since no site has its name"}
+				return nil, fault{
+					l.file, g.line, "lat", fmt.Sprintf("nothing for region %q", g.name),
+					"a latitude and longitude in one of its rows, since no site has its name",
+				}
 			}
 			at = r.sites[i]
 		}

@@ -68,6 +68,21 @@ func TestLatencyIsThatOfTheNearestRegion(t *testing.T) {
 	}
 }
 
+// Of regions at one place the first in the file has the users.
+func TestEquallyNearRegionsAreInOrderOfTheFile(t *testing.T) {
+	l, err := LoadLatency(table(t, "site,region,rtt_ms,lat,lon\neast,b,7,1,1\neast,a,9,1,1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := l.Bind(clouds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if us, ok := r.Between(sphere.FromDegrees(2, 2), 0); us != 7000 || !ok {
+		t.Errorf("%d µs, measured %v", us, ok)
+	}
+}
+
 func TestLatencyTablesMayBeCompressed(t *testing.T) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)

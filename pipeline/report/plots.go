@@ -7,8 +7,6 @@ import (
 	"html/template"
 	"image/color"
 	"math"
-	"strconv"
-	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -77,17 +75,27 @@ func (r *Report) plots() ([]picture, error) {
 		curves            []curve
 	}{
 		{"Traffic by site", "As served by " + all[0].Name + "; dashed: the site's capacity.", "MB a window", greatest, r.trafficCurves()},
-		{"Latency delay", "Mean of a window's located requests.", "ms", mean,
-			curvesOf(all, func(f *Figures) []float64 { return floats(f.Series.Latency) })},
-		{"Execution delay", "Part of a window's traffic that a site could not serve at once, mean over sites.", "part of a window", mean,
-			curvesOf(all, func(f *Figures) []float64 { return floats(f.Series.Execution) })},
+		{
+			"Latency delay", "Mean of a window's located requests.", "ms", mean,
+			curvesOf(all, func(f *Figures) []float64 { return floats(f.Series.Latency) }),
+		},
+		{
+			"Execution delay", "Part of a window's traffic that a site could not serve at once, mean over sites.", "part of a window", mean,
+			curvesOf(all, func(f *Figures) []float64 { return floats(f.Series.Execution) }),
+		},
 		{"The busiest site", "The greatest traffic of a site against its capacity; dashed: 100 %.", "% of capacity", greatest, r.busiest(all)},
-		{"Moves", "Owners whose data moves at the end of a window.", "owners a window", mean,
-			curvesOf(all, func(f *Figures) []float64 { return ints(f.Series.Moved) })},
-		{"Bytes between sites", "Moved data and copies of writes, so far.", "MB so far", last,
-			curvesOf(all, func(f *Figures) []float64 { return soFar(ints(f.Series.BytesMoved), 1e-6) })},
-		{"Money between sites", "Egress of moved data and copies of writes, so far.", "US dollars so far", last,
-			curvesOf(all, func(f *Figures) []float64 { return soFar(floats(f.Series.EgressUSD), 1) })},
+		{
+			"Moves", "Owners whose data moves at the end of a window.", "owners a window", mean,
+			curvesOf(all, func(f *Figures) []float64 { return ints(f.Series.Moved) }),
+		},
+		{
+			"Bytes between sites", "Moved data and copies of writes, so far.", "MB so far", last,
+			curvesOf(all, func(f *Figures) []float64 { return soFar(ints(f.Series.BytesMoved), 1e-6) }),
+		},
+		{
+			"Money between sites", "Egress of moved data and copies of writes, so far.", "US dollars so far", last,
+			curvesOf(all, func(f *Figures) []float64 { return soFar(floats(f.Series.EgressUSD), 1) }),
+		},
 		{"Money in all", "Egress between sites and to users, so far.", "US dollars so far", last, money(all)},
 	} {
 		if len(p.curves) == 0 {
@@ -337,51 +345,6 @@ func style(p *plot.Plot) {
 		a.Label.TextStyle.Font.Size, a.Tick.Label.Font.Size = vg.Points(9), vg.Points(9)
 		a.Label.TextStyle.Font.Variant, a.Tick.Label.Font.Variant = "Sans", "Sans"
 	}
-}
-
-// timeTicks marks round times: whole hours, days or weeks, at most ten.
-func timeTicks(least, most float64) []plot.Tick {
-	const hour = 3600
-	step, format := int64(hour), "15:04"
-	for _, s := range []int64{hour, 3 * hour, 6 * hour, 12 * hour, 24 * hour, 7 * 24 * hour, 28 * 24 * hour, 84 * 24 * hour, 364 * 24 * hour} {
-		step = s
-		if (most-least)/float64(s) <= 8 {
-			break
-		}
-	}
-	if step >= 24*hour {
-		format = "2006-01-02"
-	}
-	var out []plot.Tick
-	for t := int64(least) / step * step; float64(t) <= most; t += step {
-		if float64(t) < least {
-			continue
-		}
-		at := time.Unix(t, 0).UTC()
-		label := at.Format(format)
-		if format == "15:04" && (at.Hour() == 0 || len(out) == 0) {
-			label = at.Format("Jan 2 15:04")
-		}
-		out = append(out, plot.Tick{Value: float64(t), Label: label})
-	}
-	return out
-}
-
-// roundTicks marks four to eight round numbers.
-func roundTicks(least, most float64) []plot.Tick {
-	step := math.Pow(10, math.Floor(math.Log10((most-least)/4)))
-	for _, f := range []float64{5, 2} {
-		if (most-least)/(step*f) >= 4 {
-			step *= f
-			break
-		}
-	}
-	digits := max(0, int(-math.Floor(math.Log10(step))))
-	var out []plot.Tick
-	for i := math.Ceil(least / step); i*step <= most; i++ {
-		out = append(out, plot.Tick{Value: i * step, Label: strconv.FormatFloat(i*step, 'f', digits, 64)})
-	}
-	return out
 }
 
 func render(p *plot.Plot) (template.URL, error) {

@@ -21,7 +21,7 @@ import (
 //	write USER OWNER PLACE BYTES
 //	serves OWNER PLACE            prints who serves a read of the owner's data
 //	close                         ends the hour and prints what moves
-//	silence N                     N hours pass without an access
+//	silence HOURS                 without an access
 type script struct {
 	t      *testing.T
 	o      Options
