@@ -144,7 +144,7 @@ func (o *optimiser) guard() {
 	limited := !p.in.Operator.Frozen && (int64(o.moved) > moves || o.volume() > volume)
 	if o.moved > 0 && (limited || !o.solution.Exact) {
 		relief, rest, gain, stay := o.movers()
-		lost := gain.float() + o.perByte*float64(o.aboveAll(stay)-o.aboveAll(p.expected))
+		lost := gain.float() + float64(o.perByte*float64(o.aboveAll(stay)-o.aboveAll(p.expected)))
 		if !o.solution.Exact && lost < 0 {
 			o.drop(relief, rest)
 			o.cost += lost
@@ -156,9 +156,7 @@ func (o *optimiser) guard() {
 	}
 	o.report()
 	if p.in.Operator.Frozen {
-		for _, e := range p.gather(o.leaves) {
-			p.hold(e.id, Frozen, p.expected)
-		}
+		p.holdAll(p.gather(o.leaves), Frozen)
 		return
 	}
 	o.pick()

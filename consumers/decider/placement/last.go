@@ -73,7 +73,7 @@ func (t *Policy) LastPlan() Plan {
 	out.Overload = perByte * float64(out.OverBytes)
 	out.Total = out.Weight + out.Moving + out.Overload
 	if t.config.Policy == Optimal {
-		out.Bound = l.bound + sum.fixed.float()/unit + perByte*float64(l.fixedOver)
+		out.Bound = l.bound + sum.fixed.float()/unit + float64(perByte*float64(l.fixedOver))
 		out.Exact = l.exact && !sum.held
 		out.Gap = max(0, out.Total-out.Bound) / max(1, math.Abs(out.Bound))
 	}

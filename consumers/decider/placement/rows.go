@@ -111,7 +111,8 @@ func (t *Policy) weighRoughly(id int32, m *matcher, row []int64, wrong *uint8) b
 	a, b := t.config.Alpha, t.config.Beta
 	// A normalised value of at most 1 is wrong by its error twice: by that of the
 	// numerator and by that of the span (see bound).
-	e := 2*(a*m.dist.error*(1+2*m.dist.error)+b*m.soc.error*(1+2*m.soc.error)) + 4/unit*(1+a+b)
+	twice := func(e float64) float64 { return float64(2 * e * (1 + float64(2*e))) }
+	e := float64(a*twice(m.dist.error)) + float64(b*twice(m.soc.error)) + float64(4/unit*(1+a+b))
 	steps := math.Ceil(e * unit / errorStep)
 	if steps > mostError {
 		return false
