@@ -32,12 +32,19 @@ const (
 // transfer makes the destination's copy equal to the source's and flips.
 func (x *attempt) transfer(ctx context.Context) (reason string, err error) {
 	x.have = map[string]string{}
-	for round := 1; round <= x.o.Rounds; round++ {
+	whole := false
+	for range x.o.Rounds {
 		l, err := x.round(ctx)
+		if errors.Is(err, objectstore.ErrChanged) {
+			// What was sent first was too old for what came later. Held, it isn't.
+			x.o.Metrics.Count(executor.Retried, "source-changed", 1)
+			continue
+		}
 		if err != nil {
 			return "", err
 		}
-		if round == 1 {
+		if !whole {
+			whole = true
 			if err := x.journal.step(x.t, copied); err != nil {
 				return "", err
 			}
@@ -283,6 +290,7 @@ func (x *attempt) copy(ctx context.Context, o objectstore.Object) error {
 	put, err := x.dst.Put(ctx, x.t.Owner, o.Name, in, x.mine)
 	err = errors.Join(err, r.Close())
 	if err != nil {
+		x.there[o.Name] = objectstore.Object{Name: o.Name} // or a part of it
 		if errors.Is(err, objectstore.ErrMarked) || errors.Is(err, objectstore.ErrNoOwner) {
 			return fmt.Errorf("%w: %w", errContested, err)
 		}

@@ -19,24 +19,55 @@ const (
 	stage = "pg_temp.penstock_stage"
 	// headerMax bounds the first line: 1,600 columns of names full of escapes.
 	headerMax = 1 << 20
-	// statistics are worth their time from so many bytes on.
-	statistics = 256 << 10
 )
 
 // putRows makes the owner's rows of a table those that are sent, and returns
-// their version. What is sent is taken up before the owner is locked.
+// their version; none if some didn't fit. What is sent is taken up before the
+// owner is locked. Only a mover writes to a copy that may not be written to: there
+// what is here is compared on the way, and only the difference is taken up.
 func (s *Store) putRows(ctx context.Context, tx pgx.Tx, t *table, owner string, in *arrival, as objectstore.Mark) (string, error) {
-	columns, err := s.stageRows(ctx, tx, t, owner, in)
+	columns, err := t.columns(ctx, tx)
+	if err != nil {
+		return "", err
+	}
+	all := list(columns, column.ident)
+	_, err = tx.Exec(ctx, fmt.Sprintf("CREATE TEMPORARY TABLE penstock_stage ON COMMIT DROP AS SELECT %s, false AS penstock_gone FROM %s WITH NO DATA", all, t.ident))
+	if err != nil {
+		return "", fmt.Errorf("stage rows of %s: %w", t.label, err)
+	}
+	b := bufio.NewReaderSize(in, 64<<10)
+	if err := t.readHeader(b, columns); err != nil {
+		return "", err
+	}
+	var at string
+	if as.Writable() {
+		err = s.copyIn(ctx, tx, t, b, all)
+	} else {
+		at, err = s.stageDifference(ctx, tx, t, owner, columns, b)
+	}
+	if err == nil {
+		err = s.checkStage(ctx, tx, t, owner)
+	}
 	if err != nil {
 		return "", err
 	}
 	if err := s.entering(ctx, tx, owner, as); err != nil {
 		return "", err
 	}
+	if at != "" {
+		now, _, err := s.version(ctx, tx, t, owner, false)
+		if err == nil && now != at {
+			err = fmt.Errorf("rows of %s were written meanwhile: %w", t.label, objectstore.ErrChanged)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
 	if err := s.asMover(ctx, tx, owner, as); err != nil {
 		return "", err
 	}
-	if err := s.apply(ctx, tx, t, owner, columns); err != nil {
+	partly, err := s.applyWhatFits(ctx, tx, t, owner, columns, as)
+	if err != nil || partly {
 		return "", err
 	}
 	for _, q := range t.serial {
@@ -48,53 +79,38 @@ func (s *Store) putRows(ctx context.Context, tx pgx.Tx, t *table, owner string, 
 	return version, err
 }
 
-// stageRows takes rows up in a temporary table and checks that they are the
-// owner's.
-func (s *Store) stageRows(ctx context.Context, tx pgx.Tx, t *table, owner string, in *arrival) ([]column, error) {
-	columns, err := t.columns(ctx, tx)
-	if err != nil {
-		return nil, err
-	}
-	b := bufio.NewReaderSize(in, 64<<10)
+// readHeader reads the first line, which must name the table's columns.
+func (t *table) readHeader(b *bufio.Reader, columns []column) error {
 	line, err := readLine(b)
 	if err != nil {
-		return nil, fmt.Errorf("table %s: %w", t.label, err)
+		return fmt.Errorf("table %s: %w", t.label, err)
 	}
 	names, err := parseHeader(line)
 	if err != nil {
-		return nil, fmt.Errorf("table %s: %w", t.label, err)
+		return fmt.Errorf("table %s: %w", t.label, err)
 	}
-	want := make([]string, len(columns))
-	for i, c := range columns {
-		want[i] = c.name
+	if !slices.EqualFunc(names, columns, func(name string, c column) bool { return name == c.name }) {
+		return fmt.Errorf("table %s: %w: columns %q were sent, it has %q", t.label, ErrRows, names,
+			list(columns, func(c column) string { return c.name }))
 	}
-	if !slices.Equal(names, want) {
-		return nil, fmt.Errorf("table %s: %w: columns %q were sent, it has %q", t.label, ErrRows, names, want)
-	}
-	all := list(columns, column.ident)
-	if _, err := tx.Exec(ctx, fmt.Sprintf("CREATE TEMPORARY TABLE penstock_stage ON COMMIT DROP AS SELECT %s FROM %s WITH NO DATA", all, t.ident)); err != nil {
-		return nil, fmt.Errorf("stage rows of %s: %w", t.label, err)
-	}
-	if _, err := tx.Conn().PgConn().CopyFrom(ctx, b, fmt.Sprintf("COPY %s (%s) FROM STDIN", stage, all)); err != nil {
-		if class := code(err); strings.HasPrefix(class, "22") {
-			err = fmt.Errorf("%w: %w", ErrRows, err)
-		}
-		return nil, fmt.Errorf("stage rows of %s: %w", t.label, err)
-	}
-	if in.size > statistics {
-		if _, err := tx.Exec(ctx, "ANALYZE "+stage); err != nil {
-			return nil, fmt.Errorf("stage rows of %s: %w", t.label, err)
-		}
+	return nil
+}
+
+// checkStage sees to it that all staged rows are the owner's, and that the server
+// knows how many they are.
+func (s *Store) checkStage(ctx context.Context, tx pgx.Tx, t *table, owner string) error {
+	if _, err := tx.Exec(ctx, "ANALYZE "+stage); err != nil {
+		return fmt.Errorf("stage rows of %s: %w", t.label, err)
 	}
 	var others bool
-	err = tx.QueryRow(ctx, fmt.Sprintf("SELECT EXISTS (SELECT FROM %s s WHERE (%s) IS NOT TRUE)", stage, t.of(owner, "s."))).Scan(&others)
+	err := tx.QueryRow(ctx, fmt.Sprintf("SELECT EXISTS (SELECT FROM %s s WHERE (%s) IS NOT TRUE)", stage, t.of(owner, "s."))).Scan(&others)
 	if err == nil && others {
 		err = fmt.Errorf("%w: some are not of owner %.80q", ErrRows, owner)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("stage rows of %s: %w", t.label, err)
+		return fmt.Errorf("stage rows of %s: %w", t.label, err)
 	}
-	return columns, nil
+	return nil
 }
 
 func readLine(b *bufio.Reader) (string, error) {
@@ -113,14 +129,53 @@ func readLine(b *bufio.Reader) (string, error) {
 	}
 }
 
+// applyWhatFits writes the staged rows. Of a source that is written to, rows may
+// be sent that refer to rows of another table, which was sent before these were
+// there. In a copy to come, which nobody reads, the others are written all the
+// same, so that only the difference is left for later.
+func (s *Store) applyWhatFits(ctx context.Context, tx pgx.Tx, t *table, owner string, columns []column, as objectstore.Mark) (partly bool, err error) {
+	err = pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { return s.apply(ctx, tx, t, owner, columns, !as.Writable()) })
+	if code(err) != foreignKeyViolation || as.Writable() {
+		return false, err
+	}
+	for _, f := range t.refs {
+		to := s.byOID(f.to)
+		if to == nil || to == t {
+			continue
+		}
+		var refers, given []string
+		for i := range f.columns {
+			refers = append(refers, fmt.Sprintf("p.%s = s.%s", quote(f.target[i]), quote(f.columns[i])))
+			given = append(given, fmt.Sprintf("s.%s IS NOT NULL", quote(f.columns[i])))
+		}
+		tag, err := tx.Exec(ctx, fmt.Sprintf("DELETE FROM %s s WHERE s.penstock_gone IS NOT TRUE AND %s AND NOT EXISTS (SELECT FROM %s p WHERE %s)",
+			stage, strings.Join(given, " AND "), to.ident, strings.Join(refers, " AND ")))
+		if err != nil {
+			return false, fmt.Errorf("look for rows of %s that refer to nothing: %w", t.label, err)
+		}
+		partly = partly || tag.RowsAffected() > 0
+	}
+	if !partly {
+		return false, err
+	}
+	return true, s.apply(ctx, tx, t, owner, columns, true)
+}
+
+func (s *Store) byOID(oid uint32) *table {
+	if i := slices.IndexFunc(s.tables, func(t *table) bool { return t.oid == oid }); i >= 0 {
+		return s.tables[i]
+	}
+	return nil
+}
+
 // apply makes the owner's rows those that are staged. It is one statement, so
 // that it may go through any state in between: rows are deleted before others
 // come with the same value in a unique column, and references are checked at its
 // end.
-func (s *Store) apply(ctx context.Context, tx pgx.Tx, t *table, owner string, columns []column) error {
-	match := make([]string, 0, len(t.key)+1)
+func (s *Store) apply(ctx context.Context, tx pgx.Tx, t *table, owner string, columns []column, difference bool) error {
+	var key, fixed []string
 	for _, c := range t.key {
-		match = append(match, fmt.Sprintf("s.%[1]s = t0.%[1]s", c.ident()))
+		key = append(key, fmt.Sprintf("s.%[1]s = t0.%[1]s", c.ident()))
 	}
 	var free []column
 	for _, c := range columns {
@@ -128,12 +183,16 @@ func (s *Store) apply(ctx context.Context, tx pgx.Tx, t *table, owner string, co
 			free = append(free, c)
 		} else if !slices.ContainsFunc(t.key, func(k column) bool { return k.name == c.name }) {
 			// Nobody may update it: a row in which it differs is another row.
-			match = append(match, fmt.Sprintf("ROW(s.%[1]s)::record OPERATOR(pg_catalog.*=) ROW(t0.%[1]s)::record", c.ident()))
+			fixed = append(fixed, fmt.Sprintf("ROW(s.%[1]s)::record OPERATOR(pg_catalog.*=) ROW(t0.%[1]s)::record", c.ident()))
 		}
 	}
-	same := strings.Join(match, " AND ")
+	same := strings.Join(append(slices.Clone(key), fixed...), " AND ")
 	ours := t.of(owner, "t0.")
 	gone := fmt.Sprintf("%s AND NOT EXISTS (SELECT FROM %s s WHERE %s)", ours, stage, same)
+	if difference {
+		gone = fmt.Sprintf("%s AND EXISTS (SELECT FROM %s s WHERE %s AND (s.penstock_gone%s))", ours, stage, strings.Join(key, " AND "),
+			strings.Join(append([]string{""}, fixed...), " OR NOT "))
+	}
 	if err := s.deleteChildren(ctx, tx, t, owner, gone, 0); err != nil {
 		return err
 	}
@@ -144,7 +203,7 @@ func (s *Store) apply(ctx context.Context, tx pgx.Tx, t *table, owner string, co
 	if len(free) > 0 {
 		// The images are compared: not all types can be, and to some different
 		// texts are equal.
-		changed = fmt.Sprintf(`changed AS (UPDATE %s t0 SET (%s) = ROW(%s) FROM %s s WHERE %s AND %s
+		changed = fmt.Sprintf(`changed AS (UPDATE %s t0 SET (%s) = ROW(%s) FROM %s s WHERE %s AND %s AND s.penstock_gone IS NOT TRUE
 			AND ROW(%s)::record OPERATOR(pg_catalog.*<>) ROW(%s)::record RETURNING 1)`, t.ident, list(free, column.ident), list(free, of("s.")),
 			stage, same, ours, list(free, of("t0.")), list(free, of("s.")))
 	} else {
@@ -153,7 +212,7 @@ func (s *Store) apply(ctx context.Context, tx pgx.Tx, t *table, owner string, co
 	_, err := tx.Exec(ctx, fmt.Sprintf(`WITH gone AS (DELETE FROM %[1]s t0 WHERE %[2]s RETURNING 1), %[3]s
 		INSERT INTO %[1]s (%[4]s) OVERRIDING SYSTEM VALUE SELECT %[5]s FROM %[6]s s
 		WHERE (SELECT count(*) FROM gone) >= 0 AND (SELECT count(*) FROM changed) >= 0
-			AND NOT EXISTS (SELECT FROM %[1]s t0 WHERE %[7]s AND %[8]s)`,
+			AND s.penstock_gone IS NOT TRUE AND NOT EXISTS (SELECT FROM %[1]s t0 WHERE %[7]s AND %[8]s)`,
 		t.ident, gone, changed, list(columns, column.ident), list(columns, of("s.")), stage, same, ours))
 	if err != nil {
 		if code(err) == uniqueViolation {
@@ -214,7 +273,7 @@ func (s *Store) deleteChildren(ctx context.Context, tx pgx.Tx, t *table, owner, 
 // its business.
 func (q sequence) pass(ctx context.Context, tx pgx.Tx) error {
 	var greatest *int64
-	if err := tx.QueryRow(ctx, fmt.Sprintf("SELECT max(%s)::bigint FROM %s", quote(q.column), stage)).Scan(&greatest); err != nil {
+	if err := tx.QueryRow(ctx, fmt.Sprintf("SELECT max(%s)::bigint FROM %s WHERE penstock_gone IS NOT TRUE", quote(q.column), stage)).Scan(&greatest); err != nil {
 		return fmt.Errorf("look at sequence: %w", err)
 	}
 	if greatest == nil {
@@ -227,7 +286,7 @@ func (q sequence) pass(ctx context.Context, tx pgx.Tx) error {
 	// While others draw from it, it could only be set back by mistake. The lock
 	// that prevents it is this statement's, and only for the sequence's owner.
 	_, err = tx.Conn().PgConn().Exec(ctx, fmt.Sprintf(`SAVEPOINT penstock_sequence; ALTER SEQUENCE %s INCREMENT BY %d; RELEASE SAVEPOINT penstock_sequence`, q.ident, step)).ReadAll()
-	if code(err) == wrongObject {
+	if code(err) == noPrivilege {
 		_, err = tx.Conn().PgConn().Exec(ctx, "ROLLBACK TO SAVEPOINT penstock_sequence; RELEASE SAVEPOINT penstock_sequence").ReadAll()
 	}
 	if err != nil {

@@ -64,8 +64,9 @@ func code(err error) string {
 
 // SQLSTATEs that are told apart.
 const (
-	uniqueViolation  = "23505"
-	lockNotAvailable = "55P03"
-	deadlockDetected = "40P01"
-	wrongObject      = "42501" // insufficient privilege
+	foreignKeyViolation = "23503"
+	uniqueViolation     = "23505"
+	noPrivilege         = "42501"
+	lockNotAvailable    = "55P03"
+	deadlockDetected    = "40P01"
 )

@@ -46,13 +46,16 @@ func parseHeader(line string) ([]string, error) {
 	return names, nil
 }
 
-// natural are types that are sorted alike by every server. Values of others are
-// sorted by their text.
-var natural = []string{"int2", "int4", "int8", "oid", "uuid", "date", "timestamp", "timestamptz", "bytea", "bool", "numeric"}
+// numbers are types whose values are sorted as numbers. Others are sorted by the
+// bytes of their text; of binary ones these sort as the values do.
+var (
+	numbers = []string{"int2", "int4", "int8", "oid"}
+	binary  = []string{"uuid", "bytea", "bool"}
+)
 
 func (c column) sorted() string {
 	switch {
-	case slices.Contains(natural, c.kind):
+	case slices.Contains(numbers, c.kind), slices.Contains(binary, c.kind):
 		return "t." + c.ident()
 	case c.kind == "text" || c.kind == "varchar":
 		return "t." + c.ident() + ` COLLATE "C"`
@@ -75,18 +78,10 @@ func (s *Store) sendRows(ctx context.Context, tx pgx.Tx, t *table, owner string,
 	if err != nil {
 		return err
 	}
-	// The server sends a message for each row.
-	b := bufio.NewWriterSize(w, 64<<10)
-	_, _ = b.WriteString(header(columns)) // its error stays with b
-	_, err = tx.Conn().PgConn().CopyTo(ctx, b, fmt.Sprintf("COPY (SELECT %s FROM %s t WHERE %s ORDER BY %s) TO STDOUT",
-		list(columns, func(c column) string { return "t." + c.ident() }), t.ident, t.of(owner, "t."), list(t.key, column.sorted)))
-	if err == nil {
-		err = b.Flush()
-	}
-	if err != nil {
+	if _, err := io.WriteString(w, header(columns)); err != nil {
 		return fmt.Errorf("read %s: %w", t.label, err)
 	}
-	return nil
+	return t.copyOut(ctx, tx, columns, owner, w)
 }
 
 // send writes an object.
@@ -176,7 +171,9 @@ func (in *arrival) Read(b []byte) (int, error) {
 }
 
 // Put replaces an object: of a table, the owner's rows in it, by their
-// difference; those that are gone take the rows with them that refer to them.
+// difference; those that are gone take the rows with them that refer to them. In
+// a copy that may not be written to, rows that refer to rows of other tables that
+// aren't there are left out; then it returns objectstore.ErrChanged.
 func (s *Store) Put(ctx context.Context, owner, name string, r io.Reader, as objectstore.Mark) (objectstore.Object, error) {
 	o := objectstore.Object{Name: name}
 	if err := checkOwner(owner); err != nil {
@@ -209,6 +206,9 @@ func (s *Store) Put(ctx context.Context, owner, name string, r io.Reader, as obj
 	})
 	if err != nil {
 		return objectstore.Object{}, err
+	}
+	if o.Version == "" {
+		return objectstore.Object{}, fmt.Errorf("rows of %s refer to rows that were not sent yet, the others are written: %w", t.label, objectstore.ErrChanged)
 	}
 	o.Size, o.Digest = in.size, hex.EncodeToString(sum.Sum(nil))
 	if t != nil {
