@@ -25,7 +25,8 @@ const (
 
 func newTally(sites, strategies int) *tally { return &tally{sites: sites, strategies: strategies} }
 
-// stride is how many cells a place has: by strategy, operation and site.
+// stride is how many cells a place has: by operation, strategy and site. Most
+// requests are of one operation, so that what is touched lies together.
 func (t *tally) stride() int { return t.strategies * 2 * t.sites }
 
 func (t *tally) full() bool { return len(t.touched) >= maxTouched || t.rows >= maxTallied }
@@ -50,13 +51,13 @@ func (t *tally) add(place int32, read bool, at []int16) {
 	cells := t.cells[int(slot-1)*stride : int(slot)*stride]
 	i := 0
 	if read {
-		i = t.sites
+		i = t.strategies * t.sites
 	}
 	for _, site := range at {
 		if site >= 0 {
 			cells[i+int(site)]++
 		}
-		i += 2 * t.sites
+		i += t.sites
 	}
 }
 
@@ -70,7 +71,7 @@ func (t *tally) flush(rtts *RTTs, places *baselines.Places, fn func(strategy int
 			}
 			site := int16(i % t.sites)
 			us := rtts.At(places, place, site)
-			fn(i/(2*t.sites), i/t.sites%2 == 1, us, int64(n), rtts.stoodIn(place, site))
+			fn(i/t.sites%t.strategies, i >= t.strategies*t.sites, us, int64(n), rtts.stoodIn(place, site))
 			cells[i] = 0
 		}
 		t.slots[place] = 0
