@@ -49,7 +49,7 @@ func (t *Policy) Apply(o *control.Outcome) {
 		return
 	}
 	s.promises.ended++
-	if status != moveDone {
+	if status == moveFailed || status == moveRefused || status == moveExpired {
 		s.promises.bad++
 	}
 	s.changeMove(id, func(m *moveRecord) {
