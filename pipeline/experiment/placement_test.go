@@ -119,14 +119,15 @@ func checkPage(t *testing.T, r *Result) {
 // whole reports whether what takes long is to be run as a whole.
 func whole() bool { return os.Getenv("PENSTOCK_WHOLE") == "1" }
 
-// TestTheStandardModelPassesInAllCases plays the paper's day: a few days of the
-// standard friend model, or with PENSTOCK_WHOLE=1 ten of all three.
+// TestTheStandardModelPassesInAllCases plays the paper's day: three days of the
+// standard friend model, or with PENSTOCK_WHOLE=1 ten of all three, varied, and
+// of users around the world.
 func TestTheStandardModelPassesInAllCases(t *testing.T) {
 	p, err := Default()
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Params: p, Seeds: 1, Quick: true}
+	o := Options{Params: p, Seeds: 3, Quick: true}
 	if whole() {
 		o.Seeds, o.Quick, o.Data = 10, false, sharedClouds(t)
 	} else {
@@ -155,7 +156,7 @@ func checkClaims(t *testing.T, r *Result, seeds int) {
 		if len(ours) != seeds {
 			t.Fatalf("case %s: %d days, expected %d", c.Name, len(ours), seeds)
 		}
-		if s := spreadOf(ours, reduction); c.Target > 0 && (len(ours) > 1 || float64(s.Median) < c.Target-slack) && float64(s.Median) < c.Target {
+		if s := spreadOf(ours, reduction); c.Target > 0 && float64(s.Median) < c.Target {
 			t.Errorf("case %s: execution delay is down %s %%, the paper's is down more than %v", c.Name, s.Text(1), c.Target)
 		}
 		if c.Target == 0 {
@@ -192,9 +193,6 @@ func checkClaims(t *testing.T, r *Result, seeds int) {
 		}
 	}
 }
-
-// slack is how far a single day may stay below a target that is of a median.
-const slack = 5
 
 func TestItStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
