@@ -188,9 +188,8 @@ func (s *Store) Put(ctx context.Context, owner, name string, r io.Reader, as obj
 	}
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
-	n, err := io.ReadFull(r, *buf)
-	whole := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-	if err != nil && !whole {
+	n, whole, err := objectstore.Fill(r, *buf)
+	if err != nil {
 		return objectstore.Object{}, fmt.Errorf("put object %.80q: %w", name, err)
 	}
 	f, err := s.lock(ctx, owner, true)

@@ -156,7 +156,7 @@ func (b *backend) putBlob(ctx context.Context, to string, r io.Reader) (int64, e
 	p := publishing{js: b.js}
 	var size int64
 	buf := make([]byte, b.chunk)
-	n, last, err := fill(r, buf)
+	n, last, err := objectstore.Fill(r, buf)
 	for err == nil {
 		m := &nats.Msg{Subject: to, Data: buf[:n]}
 		size += int64(n)
@@ -166,7 +166,7 @@ func (b *backend) putBlob(ctx context.Context, to string, r io.Reader) (int64, e
 		}
 		// A chunk is the last one if nothing follows: look ahead.
 		buf = make([]byte, b.chunk)
-		if n, last, err = fill(r, buf); err == nil && n == 0 && last {
+		if n, last, err = objectstore.Fill(r, buf); err == nil && n == 0 && last {
 			m.Header = nats.Header{endHeader: {strconv.FormatInt(size, 10)}}
 			return size, p.finish(ctx, m)
 		}
@@ -175,15 +175,6 @@ func (b *backend) putBlob(ctx context.Context, to string, r io.Reader) (int64, e
 		}
 	}
 	return size, errors.Join(err, p.wait(ctx, 0))
-}
-
-// fill reads until b is full or r ends.
-func fill(r io.Reader, b []byte) (n int, last bool, err error) {
-	n, err = io.ReadFull(r, b)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return n, true, nil
-	}
-	return n, false, err
 }
 
 // publishing is chunks on their way.

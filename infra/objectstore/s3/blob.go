@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/minio/minio-go/v7"
+
+	"penstock/infra/objectstore"
 )
 
 // small is how much of an object is read before a part's worth of memory is
@@ -29,7 +31,7 @@ func (b *bucket) PutBlob(ctx context.Context, owner, id string, r io.Reader) (si
 	key, _ := b.layout.blob(owner, id)
 	head := b.buffers.small.Get().(*[]byte)
 	defer b.buffers.small.Put(head)
-	n, whole, err := fill(r, *head)
+	n, whole, err := objectstore.Fill(r, *head)
 	if err != nil {
 		return 0, err
 	}
@@ -39,7 +41,7 @@ func (b *bucket) PutBlob(ctx context.Context, owner, id string, r io.Reader) (si
 	part := b.buffers.part.Get().(*[]byte)
 	defer b.buffers.part.Put(part)
 	copy(*part, (*head)[:n])
-	more, whole, err := fill(r, (*part)[n:])
+	more, whole, err := objectstore.Fill(r, (*part)[n:])
 	n += more
 	if err != nil {
 		return 0, err
@@ -53,29 +55,6 @@ func (b *bucket) PutBlob(ctx context.Context, owner, id string, r io.Reader) (si
 		return 0, err
 	}
 	return u.size, nil
-}
-
-// fill reads until buf is full or r has ended, which whole says. io.ReadFull
-// would not do: it takes the io.ErrUnexpectedEOF of a reader that was cut off for
-// the end.
-func fill(r io.Reader, buf []byte) (n int, whole bool, err error) {
-	for empty := 0; n < len(buf); {
-		m, err := r.Read(buf[n:])
-		n += m
-		switch {
-		case err == io.EOF: // only io.EOF itself is the end
-			return n, true, nil
-		case err != nil:
-			return n, false, fmt.Errorf("read what is to be written: %w", err)
-		case m > 0:
-			empty = 0
-		default:
-			if empty++; empty > 100 {
-				return n, false, io.ErrNoProgress
-			}
-		}
-	}
-	return n, false, nil
 }
 
 func (b *bucket) putWhole(ctx context.Context, key string, content []byte) error {
@@ -114,7 +93,7 @@ func (u *upload) run(ctx context.Context, r io.Reader, part []byte) error {
 		if last {
 			break
 		}
-		if n, last, err = fill(r, part); err != nil {
+		if n, last, err = objectstore.Fill(r, part); err != nil {
 			return err
 		}
 	}
