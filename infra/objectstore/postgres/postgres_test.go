@@ -5,10 +5,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-
-	"penstock/infra/objectstore"
-	"penstock/infra/objectstore/objectstoretest"
-	"penstock/infra/testserver"
 )
 
 func ok(t testing.TB, err error) {
@@ -61,9 +57,4 @@ func open(t testing.TB, url string, tables ...Table) *Store {
 	ok(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
-}
-
-// TestConformance: objects that are no rows.
-func TestConformance(t *testing.T) {
-	objectstoretest.Run(t, func(t *testing.T) objectstore.Store { return open(t, testserver.Postgres(t)) })
 }
