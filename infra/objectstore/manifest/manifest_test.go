@@ -186,7 +186,7 @@ func TestLateSet(t *testing.T) {
 // is foreign.
 func TestAdoption(t *testing.T) {
 	m := NewMemory(nil)
-	s := open(t, m, Options{Grace: time.Nanosecond})
+	s := open(t, m, Options{})
 	m.Plant("o", "dir/a", "plain a")
 	m.Plant("o", "b", "plain b")
 	m.Plant("o", "not//a name", "foreign")
@@ -307,9 +307,11 @@ func TestGrace(t *testing.T) {
 			gone <- n
 		}
 	}})
+	soon, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
 	first := put(t, s, "a", "old").Version
 	second := put(t, s, "a", "newer").Version
-	ok(t, c.Await(t.Context(), 1))
+	ok(t, c.Await(soon, 1))
 	c.Advance(59 * time.Second)
 	r, err := m.OpenBlob(t.Context(), "o", first)
 	ok(t, err)
@@ -328,7 +330,7 @@ func TestGrace(t *testing.T) {
 	}
 	c.Advance(time.Second)
 	ok(t, s.Sweep(t.Context(), "o"))
-	ok(t, c.Await(t.Context(), 1))
+	ok(t, c.Await(soon, 1))
 	c.Advance(time.Minute)
 	<-gone
 	if _, there := m.blobs["o"]["left"]; there || len(m.blobs["o"]) != 1 {

@@ -51,7 +51,7 @@ func NewMemory(c clock.Clock) *Memory {
 	}
 }
 
-// Capabilities: a barrier, and nothing outlives the process.
+// Capabilities are a barrier; nothing outlives the process.
 func (*Memory) Capabilities() objectstore.Capabilities {
 	return objectstore.Capabilities{Barrier: true}
 }

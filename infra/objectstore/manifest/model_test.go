@@ -34,7 +34,9 @@ type op struct {
 }
 
 var modelMarks = []objectstore.Mark{
-	{}, {State: objectstore.Live, Version: 1}, {State: objectstore.Retired, Version: 2, Site: "b"},
+	{},
+	{State: objectstore.Live, Version: 1},
+	{State: objectstore.Retired, Version: 2, Site: "b"},
 	{State: objectstore.Incoming, Version: 3, By: "m"},
 }
 

@@ -40,7 +40,7 @@ type Options struct {
 	// Lose makes the barrier of a Held go as it does when its holder's machine
 	// dies, or the line to it: without a Release.
 	Lose func(t *testing.T, s objectstore.Store, h objectstore.Held)
-	// Many is the number of objects of the owner with many. Defaults to 300.
+	// Many is the number of objects of the owner with many. Defaults to 200.
 	Many int
 	// Memory is by how many bytes the heap may grow while the large object is
 	// written and read. Defaults to half of Large; negative checks nothing, for a
@@ -60,7 +60,7 @@ func Run(t *testing.T, newStore func(t *testing.T) objectstore.Store, options ..
 	if len(options) > 0 {
 		o = options[0]
 	}
-	o.Large, o.Many = cmp.Or(o.Large, 32<<20), cmp.Or(o.Many, 300)
+	o.Large, o.Many = cmp.Or(o.Large, 32<<20), cmp.Or(o.Many, 200)
 	o.Memory = cmp.Or(o.Memory, o.Large/2)
 	probe := newStore(t)
 	tests := o.tests(probe)
