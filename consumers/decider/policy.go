@@ -25,7 +25,10 @@ type Policy interface {
 	Decide(in Input) Output
 	// Apply takes an outcome in, between windows, in the order of OUTCOMES. It
 	// may come again after a restart and may be of a move that the policy does
-	// not know (of an earlier configuration): both change nothing.
+	// not know (of an earlier configuration): both change nothing. One of status
+	// imported answers no move: it is the operator's word for where an owner's data
+	// is, known or not. A move that was decided since and that leaves from there,
+	// under a greater version, is still under way.
 	Apply(o *control.Outcome)
 	// Config is the canonical JSON of the policy's configuration. Its sha256 is
 	// the digest that a record names.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"penstock/consumers/decider"
+	"penstock/consumers/executor/locations"
 	"penstock/infra/bus"
 	"penstock/infra/clock"
 	"penstock/schemas/control"
@@ -80,9 +81,20 @@ func (r *running) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Between two runs of a replay its locations may have been imported.
+	imported := uint64(0)
+	err = eachMessage(ctx, client, subject.OutcomesStream, subject.OutcomesOf(string(control.Placement)), func(m bus.Msg) error {
+		if locations.IsImport(m) {
+			imported++
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	return progress(ctx, fmt.Sprintf("outcomes of %d moves", moves), func() (uint64, bool, error) {
 		st, err := client.State(ctx, subject.OutcomesStream)
-		return st.LastSeq, st.LastSeq >= moves, err
+		return st.LastSeq, st.LastSeq >= moves+imported, err
 	})
 }
 

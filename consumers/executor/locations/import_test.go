@@ -30,6 +30,9 @@ func told(t *testing.T, c *bus.Client) []*control.Outcome {
 	var out []*control.Outcome
 	ok(t, each(t.Context(), c, subject.OutcomesStream, []string{subject.OutcomesOf("placement")}, 0, func(m bus.Msg) error {
 		o, err := control.DecodeOutcome(m.Data)
+		if err == nil && IsImport(m) != (o.Status == control.Imported) {
+			t.Errorf("%s is an import: %v", o.Status, IsImport(m))
+		}
 		if err == nil && o.Status == control.Imported {
 			out = append(out, o)
 		}
@@ -51,7 +54,7 @@ func csvOf(n int, site string) string {
 // written; a repeat is no second one, and goes on where another was cut off.
 func TestDecidersAreTold(t *testing.T) {
 	const n = 2*bus.MaxBatch + 7
-	c := bustest.Client(t, bustest.Start(t, func(o *bus.Options) { o.Prefix = "P" }))
+	c := bustest.Client(t, bustest.Start(t, func(o *bus.Options) { o.Prefix, o.Sync = "P", bus.SyncInterval }))
 	kv, err := Open(t.Context(), c)
 	ok(t, err)
 	tell := NewTeller(c, "ann@host", t0).Tell

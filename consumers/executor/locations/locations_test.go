@@ -34,7 +34,7 @@ func at(site string, version uint64) control.Location {
 func eachTable(t *testing.T, f func(*testing.T, Table)) {
 	t.Run("memory", func(t *testing.T) { f(t, NewMemory()) })
 	t.Run("bus", func(t *testing.T) {
-		b := bustest.Start(t, func(o *bus.Options) { o.Prefix = "P" })
+		b := bustest.Start(t, func(o *bus.Options) { o.Prefix, o.Sync = "P", bus.SyncInterval })
 		kv, err := Open(t.Context(), bustest.Client(t, b))
 		ok(t, err)
 		f(t, kv)

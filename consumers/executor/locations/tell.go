@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,6 +15,16 @@ import (
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
 )
+
+// importID begins the message ids of imported locations.
+const importID = "imported/"
+
+// IsImport reports, without a look at its body, whether a message of OUTCOMES is
+// an imported location.
+func IsImport(m bus.Msg) bool {
+	id := m.Header[jetstream.MsgIDHeader]
+	return len(id) > 0 && strings.HasPrefix(id[0], importID)
+}
 
 // ackWithin bounds the wait for what was sent without waiting.
 const ackWithin = 30 * time.Second
@@ -92,7 +103,7 @@ func (x *Teller) messages(entries []Entry) ([]*nats.Msg, error) {
 			Subject: subject.Outcomes(string(control.Placement), e.Site), Data: body,
 			Header: map[string][]string{
 				control.HeaderSchema:  {control.OutcomeSchema},
-				jetstream.MsgIDHeader: {"imported/" + subject.Encode(e.Owner) + "/" + strconv.FormatUint(e.Revision, 10)},
+				jetstream.MsgIDHeader: {importID + subject.Encode(e.Owner) + "/" + strconv.FormatUint(e.Revision, 10)},
 			},
 		})
 	}

@@ -57,6 +57,16 @@ func (rollbackCmd) Help() string {
 func (locationsCmd) Help() string {
 	return `Examples:
   penstock locations import where.csv --config penstock.yaml --nats nats://127.0.0.1:4222
-  penstock locations export --state penstock-out/state
+  penstock locations import --from-stores --config penstock.yaml --state penstock-state
+  penstock locations export -o where.parquet --nats nats://127.0.0.1:4222
+  penstock locations pin ann@example.org --nats nats://127.0.0.1:4222
   penstock locations verify --config infra/examples/paper.yaml --replay`
+}
+
+// Help shows evacuations.
+func (evacuateCmd) Help() string {
+	return `Examples:
+  penstock evacuate us-east --wait --config penstock.yaml --nats nats://127.0.0.1:4222
+  penstock --json evacuate us-east --nats nats://127.0.0.1:4222
+  penstock evacuate us-east --off --nats nats://127.0.0.1:4222`
 }
