@@ -54,6 +54,7 @@ func startMover(ctx context.Context, parts *Parts, b *bus.Bus, o moverOptions) (
 	m, err := mover.New(mover.Options{
 		Dir: o.Dir, Name: o.Name, Stores: o.Stores, Locations: table, DeleteAfter: o.DeleteAfter, NoSync: o.NoSync,
 		Parallel: o.Config.Mover.Parallel, Bandwidth: int64(o.Config.Mover.Bandwidth.PerSecond()), Metrics: o.Metrics, Logger: log,
+		Hook: steps(o.Hook),
 	})
 	if err != nil {
 		return nil, err
@@ -80,6 +81,15 @@ func startMover(ctx context.Context, parts *Parts, b *bus.Bus, o moverOptions) (
 	return &moverPart{Mover: m, loop: x}, nil
 }
 
+// steps names the points inside a move by the step and the sites: "fenced east
+// west".
+func steps(hook func(point string)) func(step string, m control.Move) {
+	if hook == nil {
+		return nil
+	}
+	return func(step string, m control.Move) { hook(step + " " + m.From + " " + m.To) }
+}
+
 // hooked tells of the moments at which a mover's journal has an open move.
 type hooked struct {
 	*mover.Mover
@@ -90,6 +100,7 @@ type hooked struct {
 // closed.
 func (h hooked) Apply(ctx context.Context, c *control.Command, answer executor.Answer) error {
 	h.hook("command")
+	h.hook("command " + c.Scope)
 	return h.Mover.Apply(ctx, c, func(ctx context.Context, o control.Outcome) error {
 		h.hook("move")
 		return answer(ctx, o)

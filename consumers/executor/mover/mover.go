@@ -33,6 +33,9 @@ type Options struct {
 	Dir string
 	// HoldMax is how long writers of an owner are held at most. Defaults to 1 s.
 	HoldMax time.Duration
+	// Hook, if set, is told of each step of a move that was taken, by name, for
+	// tests that kill the process there. Several moves call it at once.
+	Hook func(step string, m control.Move)
 	// KeepAnswers is how long answered moves are remembered. Defaults to 2 h,
 	// twice as long as the bus drops repeated outcomes.
 	KeepAnswers time.Duration
@@ -266,6 +269,9 @@ func outcome(t *task, s control.Status, reason string, bytes int64) control.Outc
 
 // passed tells a test that a step was taken.
 func (m *Mover) passed(s step, t *task) error {
+	if m.o.Hook != nil {
+		m.o.Hook(string(s), t.Move)
+	}
 	if m.o.after == nil {
 		return nil
 	}

@@ -59,7 +59,13 @@ func launch(t testing.TB, args ...string) *server {
 // start starts any verb as a process of its own.
 func start(t testing.TB, args ...string) *server {
 	t.Helper()
-	s := &server{t: t, cmd: process(t, "", args...), ended: make(chan struct{})}
+	return startDoomed(t, "", args...)
+}
+
+// startDoomed starts a process that kills itself at a point ("point:n").
+func startDoomed(t testing.TB, kill string, args ...string) *server {
+	t.Helper()
+	s := &server{t: t, cmd: process(t, kill, args...), ended: make(chan struct{})}
 	s.cmd.Stdout, s.cmd.Stderr = &s.out, &s.errs
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
