@@ -55,7 +55,7 @@ func (s *Store) putRows(ctx context.Context, tx pgx.Tx, t *table, owner string, 
 		return "", err
 	}
 	if at != "" {
-		now, _, err := s.version(ctx, tx, t, owner, false)
+		now, err := s.versionOf(ctx, tx, t, owner)
 		if err == nil && now != at {
 			err = fmt.Errorf("rows of %s were written meanwhile: %w", t.label, objectstore.ErrChanged)
 		}
@@ -75,8 +75,7 @@ func (s *Store) putRows(ctx context.Context, tx pgx.Tx, t *table, owner string, 
 			return "", fmt.Errorf("table %s: %w", t.label, err)
 		}
 	}
-	version, _, err := s.version(ctx, tx, t, owner, false)
-	return version, err
+	return s.versionOf(ctx, tx, t, owner)
 }
 
 // readHeader reads the first line, which must name the table's columns.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -40,46 +41,68 @@ func (s *Store) look(ctx context.Context, q querier, owner string) (l listing, e
 	if l.objects, err = s.loose(ctx, q, owner); err != nil {
 		return l, err
 	}
-	for _, t := range s.tables {
-		if !t.kind.fits(owner) {
-			continue
-		}
-		version, slots, err := s.version(ctx, q, t, owner, true)
-		if err != nil {
-			return l, err
-		}
-		if slots > manySlots {
+	all, err := s.versions(ctx, q, s.tables, owner)
+	if err != nil {
+		return l, err
+	}
+	for i, v := range all {
+		t := s.tables[i]
+		if v.slots > manySlots {
 			l.many = append(l.many, t.label)
 		}
-		if version != "" {
-			l.objects = append(l.objects, objectstore.Object{Name: t.object, Version: version})
+		if v.there {
+			l.objects = append(l.objects, objectstore.Object{Name: t.object, Version: v.text})
 		}
 	}
 	slices.SortFunc(l.objects, func(a, b objectstore.Object) int { return cmp.Compare(a.Name, b.Name) })
 	return l, nil
 }
 
-// version returns the version of an owner's rows of a table, and in how many
-// slots their changes are counted; empty if there are no rows and some are asked
-// for. Slots are numbered over all owners and times, so that a copy that was
-// deleted and comes back has other versions. Columns are part of it: to add one
-// changes every row.
-func (s *Store) version(ctx context.Context, q querier, t *table, owner string, some bool) (version string, slots int, err error) {
-	var there bool
-	var first, n, columns int64
-	err = q.QueryRow(ctx, fmt.Sprintf(s.sql(`SELECT EXISTS (SELECT FROM %s t WHERE %s), count(c.slot),
-			coalesce(min(c.slot), 0), coalesce(sum(c.n), 0)::bigint,
+// version is what an owner has in a table.
+type version struct {
+	text  string
+	there bool // there are rows
+	slots int  // in how many their changes are counted
+}
+
+// versions returns the versions of an owner's rows in tables. Slots are numbered
+// over all owners and times, so that a copy that was deleted and comes back has
+// other versions. Columns are part of it: to add one changes every row.
+func (s *Store) versions(ctx context.Context, q querier, tables []*table, owner string) ([]version, error) {
+	if len(tables) == 0 {
+		return nil, nil
+	}
+	parts := make([]string, len(tables))
+	for i, t := range tables {
+		parts[i] = fmt.Sprintf(`SELECT %d, EXISTS (SELECT FROM %s t WHERE %s), %d::oid, %s`, i, t.ident, t.of(owner, "t."), t.oid, literal(t.label))
+	}
+	rows, err := q.Query(ctx, fmt.Sprintf(s.sql(`SELECT r.there, count(c.slot), coalesce(min(c.slot), 0), coalesce(sum(c.n), 0)::bigint,
 			(SELECT hashtextextended(string_agg(a.attname || ' ' || a.atttypid, ',' ORDER BY a.attname::text COLLATE "C"), 0)
-				FROM pg_attribute a WHERE a.attrelid = %d AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '')
-		FROM {S}.changes c WHERE c.owner = %s AND c.object = %s`),
-		t.ident, t.of(owner, "t."), t.oid, bytea(owner), literal(t.label))).Scan(&there, &slots, &first, &n, &columns)
+				FROM pg_attribute a WHERE a.attrelid = r.of AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '')
+		FROM (%s) r (i, there, of, label) LEFT JOIN {S}.changes c ON c.owner = %s AND c.object = r.label
+		GROUP BY r.i, r.there, r.of ORDER BY r.i`), strings.Join(parts, " UNION ALL "), bytea(owner)))
 	if err != nil {
-		return "", 0, fmt.Errorf("read version of %s: %w", t.label, err)
+		return nil, fmt.Errorf("read versions: %w", err)
 	}
-	if some && !there {
-		return "", slots, nil
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (v version, err error) {
+		var first, n, columns int64
+		err = row.Scan(&v.there, &v.slots, &first, &n, &columns)
+		v.text = fmt.Sprintf("%d.%d.%08x", first, n, uint32(columns))
+		return v, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read versions: %w", err)
 	}
-	return fmt.Sprintf("%d.%d.%08x", first, n, uint32(columns)), slots, nil
+	return all, nil
+}
+
+// versionOf is versions for one table.
+func (s *Store) versionOf(ctx context.Context, q querier, t *table, owner string) (string, error) {
+	all, err := s.versions(ctx, q, []*table{t}, owner)
+	if err != nil {
+		return "", err
+	}
+	return all[0].text, nil
 }
 
 // version is that of the whole.

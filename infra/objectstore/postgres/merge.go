@@ -206,7 +206,7 @@ func (s *Store) stageDifference(ctx context.Context, tx pgx.Tx, t *table, owner 
 	versions := make(chan string, 1)
 	go func() {
 		err := s.reading(ctx, func(tx pgx.Tx) error {
-			v, _, err := s.version(ctx, tx, t, owner, false)
+			v, err := s.versionOf(ctx, tx, t, owner)
 			if err != nil {
 				return err
 			}
