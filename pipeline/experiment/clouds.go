@@ -21,10 +21,13 @@ type clouds struct {
 
 // World is what the run on measured round trips came to.
 type World struct {
-	Taken  taken    `json:"taken"`
-	SelfMS float64  `json:"rtt_inside_a_region_ms"`
-	Sites  []SiteOf `json:"sites"`
-	Runs   []Run    `json:"runs"`
+	Taken  taken   `json:"taken"`
+	SelfMS float64 `json:"rtt_inside_a_region_ms"`
+	// Share and Least are Clouds' own.
+	Share float64  `json:"capacity_of_busiest_hour"`
+	Least float64  `json:"capacity_of_mean_busiest_hour"`
+	Sites []SiteOf `json:"sites"`
+	Runs  []Run    `json:"runs"`
 }
 
 // SiteOf is a region that serves.
@@ -92,7 +95,7 @@ func (c *clouds) run(ctx context.Context, o *Options, progress func()) (*World, 
 	if err != nil {
 		return nil, err
 	}
-	w := &World{Taken: c.measured.taken, SelfMS: c.measured.self}
+	w := &World{Taken: c.measured.taken, SelfMS: c.measured.self, Share: c.params.Share, Least: c.params.Least}
 	egress := c.egress()
 	for i, s := range first {
 		w.Sites = append(w.Sites, SiteOf{s.Name, s.Capacity, egress[i]})
@@ -188,12 +191,13 @@ func (w *World) tables() []Table {
 				w.Taken.Pairs, w.Taken.Regions, w.Taken.Reversed, w.Taken.OtherTier, w.SelfMS, w.Taken.Selves),
 			"Policies and baselines weigh by distance, as everywhere; measured are only the results. Dollars are of traffic between sites (moves, copies of writes), by pair of regions, 2022; " +
 				"what goes to users is not priced, since no table has it. A day of 1 KB messages is small: see the last column.",
-			"Capacity: 70 % of the site's own busiest hour under the baseline, at least 30 % of the mean of these.",
+			fmt.Sprintf("Capacity: %g %% of the site's own busiest hour under the baseline, at least %g %% of the mean of these. The busiest hour of all sites "+
+				"together comes to %s %% of all capacity.", 100*w.Share, 100*w.Least, spreadOf(by[order[0]], func(x *Run) report.Figure { return report.Figure(100 * x.Peak) }).Text(0)),
 		},
 	}
 	for _, s := range order {
 		runs := by[s]
-		row := append([]string{s}, cells(runs, 24)...)
+		row := append([]string{s}, cells(runs)...)
 		row = append(row, spreadOf(runs, func(x *Run) report.Figure { return report.Figure(100 * x.USD) }).Text(3),
 			spreadOf(runs, perGB).Text(3))
 		t.Rows = append(t.Rows, row)

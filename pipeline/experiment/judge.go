@@ -198,14 +198,13 @@ func (r *Result) judgeStorage() {
 // judgeTraffic compares traffic between sites, an hour (PAPERS §1.2, 6).
 func (r *Result) judgeTraffic() {
 	for _, c := range r.Cases {
-		mean := func(x *Run) report.Figure { return report.Figure(float64(x.Between) / 24 / 1e6) }
-		base, ours := spreadOf(r.of(r.Standard, c.Name, Baseline), mean), spreadOf(r.of(r.Standard, c.Name, TMatch), mean)
+		base, ours := spreadOf(r.of(r.Standard, c.Name, Baseline), mbAnHour), spreadOf(r.of(r.Standard, c.Name, TMatch), mbAnHour)
 		if !ours.Median.Known() {
 			continue
 		}
 		r.say("traffic between sites, case "+c.Name+", MB an hour", "W·2·1 KB against Σ K·1 KB", base.Text(2)+" against "+ours.Text(2), "",
 			"the baseline sends writes on to two slaves, ours moves the whole history of each owner that moves, L-matches included; optimal: "+
-				spreadOf(r.of(r.Standard, c.Name, Optimal), mean).Text(2))
+				spreadOf(r.of(r.Standard, c.Name, Optimal), mbAnHour).Text(2))
 	}
 }
 

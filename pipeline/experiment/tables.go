@@ -85,7 +85,7 @@ func (r *Result) modelTable(m Model) Table {
 			if len(runs) == 0 {
 				continue
 			}
-			t.Rows = append(t.Rows, append([]string{c.Name, s}, cells(runs, 24)...))
+			t.Rows = append(t.Rows, append([]string{c.Name, s}, cells(runs)...))
 		}
 	}
 	if len(t.Rows) > 0 {
@@ -114,7 +114,13 @@ func (r *Result) room(model string) []string {
 	}
 }
 
-func cells(runs []*Run, hoursOfDay float64) []string {
+// dayHours is how many hours a day of the workloads has.
+const dayHours = 24
+
+// mbAnHour is what goes between sites.
+func mbAnHour(x *Run) report.Figure { return report.Figure(float64(x.Between) / dayHours / 1e6) }
+
+func cells(runs []*Run) []string {
 	count := func(f func(*Run) int) string {
 		return spreadOf(runs, func(x *Run) report.Figure { return report.Figure(f(x)) }).Text(0)
 	}
@@ -126,16 +132,20 @@ func cells(runs []*Run, hoursOfDay float64) []string {
 		count(func(x *Run) int { return x.Over }),
 		count(func(x *Run) int { return x.Moves }),
 		count(func(x *Run) int { return x.Relieving }),
-		spreadOf(runs, func(x *Run) report.Figure { return report.Figure(float64(x.Between) / hoursOfDay / 1e6) }).Text(2),
+		spreadOf(runs, mbAnHour).Text(2),
 		strconv.Itoa(runs[0].Copies),
 	}
 }
 
-const objectiveText = "Σ E + 0.02 a move of a placed owner + 1 a GB moved + 1 a US dollar + 100 a mean owner's traffic over capacity"
+// objectiveText says what the printed objective is.
+func objectiveText() string {
+	return fmt.Sprintf("Σ E + %g a move of a placed owner + %g a GB moved + %g a US dollar of egress + %g a mean owner's traffic over capacity",
+		objective.Margin, objective.PerGB, objective.PerUSD, objective.Overload)
+}
 
 func (r *Result) objectiveTable() Table {
 	t := Table{
-		Title: "One objective: " + objectiveText,
+		Title: "One objective: " + objectiveText(),
 		Head:  []string{"friends", "case", "strategy", "Σ E", "moving", "overload", "total", "least from the same states", "optimal from the same states", "worse", "greatest gap", "exact"},
 		Notes: []string{
 			"Sums over the windows of a day, median (range) of days. Each policy is judged along its own way; the columns of the same states ask at each " +
