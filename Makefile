@@ -59,6 +59,12 @@ crash: build ## Kill the whole process at 20 seeded points of make run; the resu
 whole: ## Run what takes long as a whole: all seeds, a minute of fencing, 20 kills.
 	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 90m -v -run 'CheckIns|TwoAggregators|Kill' ./pipeline/cmd/penstock/ -args -kills 20
 
+.PHONY: stores
+stores: ## Show what the stores promise: conformance suites, 100 moves of a busy owner on each backend and between all, 50 kills.
+	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m ./infra/testserver/ ./infra/objectstore/...
+	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v ./consumers/executor/mover/movertest/
+	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v -run 'KillMovers|ComesBack|MixedStores|ADatabase' ./pipeline/cmd/penstock/
+
 .PHONY: fence
 fence: ## Stop and wake two aggregator processes on one partition in turn for 60 s; windows and account must not differ.
 	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 10m -run TestTwoAggregatorsOnOnePartition ./pipeline/cmd/penstock/
