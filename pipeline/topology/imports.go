@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 
 	"github.com/rs/zerolog"
 
@@ -58,7 +57,7 @@ func (i LocationImport) FromStores(ctx context.Context, cfg *config.Config, log 
 	if err != nil {
 		return done, err
 	}
-	rows, err := locations.FromStores(ctx, maps.Clone(stores))
+	rows, err := locations.FromStores(ctx, stores)
 	if err != nil {
 		return done, err
 	}
