@@ -167,7 +167,8 @@ func guardPostgres(home string, user account, program string, args ...string) (*
 		return nil, fmt.Errorf("start: %w", err)
 	}
 	defer func() { _ = in.Close() }()
-	cmd := exec.Command("/bin/sh", append([]string{"-c", postgresGuard, "guard", home, program}, args...)...)
+	// It outlives the context of the call that starts it.
+	cmd := exec.CommandContext(context.Background(), "/bin/sh", append([]string{"-c", postgresGuard, "guard", home, program}, args...)...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = home, in, log, log
 	cmd.Env = append(os.Environ(), "HOME="+home)
 	apart(cmd)

@@ -241,12 +241,12 @@ func (s *Store) deleteChildren(ctx context.Context, tx pgx.Tx, t *table, owner, 
 	if len(t.children) == 0 {
 		return nil
 	}
-	var any bool
-	err := tx.QueryRow(ctx, fmt.Sprintf("SELECT EXISTS (SELECT FROM %s t%d WHERE %s)", t.ident, depth, where)).Scan(&any)
+	var some bool
+	err := tx.QueryRow(ctx, fmt.Sprintf("SELECT EXISTS (SELECT FROM %s t%d WHERE %s)", t.ident, depth, where)).Scan(&some)
 	if err != nil {
 		return fmt.Errorf("look for rows of %s to delete: %w", t.label, err)
 	}
-	if !any {
+	if !some {
 		return nil
 	}
 	for _, c := range t.children {

@@ -147,7 +147,7 @@ func (s tabled) Put(ctx context.Context, owner, name string, r io.Reader, as obj
 		for n := 0; err == nil; n++ {
 			var k int
 			k, err = io.ReadFull(r, piece)
-			if k > 0 || n == 0 && err == io.EOF {
+			if k > 0 || n == 0 && errors.Is(err, io.EOF) {
 				sum.Write(piece[:k])
 				size += int64(k)
 				if _, broken := fmt.Fprintf(out, "\\\\x%x\t%d\t%s\n", piece[:k], n, escape.Replace(owner)); broken != nil {

@@ -113,7 +113,7 @@ func (s *Store) Open(ctx context.Context, owner, name string) (io.ReadCloser, er
 		defer close(r.done)
 		// The pipe ends when the connection is given back: who has read all of it
 		// has nothing to cancel.
-		out.CloseWithError(s.reading(ctx, func(tx pgx.Tx) error { return s.send(ctx, tx, owner, name, out) })) //nolint:errcheck // It returns none.
+		_ = out.CloseWithError(s.reading(ctx, func(tx pgx.Tx) error { return s.send(ctx, tx, owner, name, out) }))
 	}()
 	// The first bytes tell whether the object is there. Empty ones are.
 	if _, err := r.b.Peek(1); err != nil && err != io.EOF {

@@ -192,14 +192,20 @@ func TestDifference(t *testing.T) {
 		// A value of a unique column goes to a new row.
 		{`UPDATE users SET email = 'old' WHERE email = 'x2'`, `INSERT INTO users (tenant, email) VALUES ('x', 'x2')`},
 		// The row that had it goes.
-		{`UPDATE users SET parent = NULL`, `UPDATE orders SET user_id = (SELECT id FROM users WHERE email = 'x1')`,
-			`DELETE FROM users WHERE email = 'old'`, `INSERT INTO users (tenant, email, parent) SELECT 'x', 'old', id FROM users WHERE email = 'x2'`},
+		{
+			`UPDATE users SET parent = NULL`, `UPDATE orders SET user_id = (SELECT id FROM users WHERE email = 'x1')`,
+			`DELETE FROM users WHERE email = 'old'`, `INSERT INTO users (tenant, email, parent) SELECT 'x', 'old', id FROM users WHERE email = 'x2'`,
+		},
 		// What others refer to goes, and they refer to something new.
-		{`INSERT INTO users (tenant, email) VALUES ('x', 'heir')`, `UPDATE orders SET user_id = (SELECT id FROM users WHERE email = 'heir')`,
-			`DELETE FROM users WHERE email = 'x1'`},
+		{
+			`INSERT INTO users (tenant, email) VALUES ('x', 'heir')`, `UPDATE orders SET user_id = (SELECT id FROM users WHERE email = 'heir')`,
+			`DELETE FROM users WHERE email = 'x1'`,
+		},
 		{`UPDATE users SET score = '-0', balance = 1.500, raw = '{"b":1}', fixed = 'x' WHERE email = 'heir'`},
 		{`UPDATE users SET score = '0', balance = 1.5, raw = '{"b": 1}', fixed = 'x  ' WHERE email = 'heir'`},
-		{`DELETE FROM items`}, {`DELETE FROM orders`}, {`INSERT INTO orders (id, tenant, user_id) SELECT gen_random_uuid(), tenant, id FROM users`},
+		{`DELETE FROM items`},
+		{`DELETE FROM orders`},
+		{`INSERT INTO orders (id, tenant, user_id) SELECT gen_random_uuid(), tenant, id FROM users`},
 		{`DELETE FROM orders`, `DELETE FROM users`, `INSERT INTO users (tenant, email) VALUES ('x', 'last')`},
 	} {
 		ca.run(change...)

@@ -238,15 +238,15 @@ func install(ctx context.Context, c *pgx.Conn, schema string, tables []*table) e
 		for _, t := range tables {
 			sum := sha256.Sum256([]byte(t.label))
 			f := "rows_" + hex.EncodeToString(sum[:6])
-			make := sql(tableSQL, schema, "{F}", f, "{L}", literal(t.label), "{O}", t.owner)
+			text := sql(tableSQL, schema, "{F}", f, "{L}", literal(t.label), "{O}", t.owner)
 			for _, p := range append([]part{{t.oid, t.ident}}, t.parts...) {
-				make += sql(triggerSQL, schema, "{F}", f, "{T}", p.ident)
+				text += sql(triggerSQL, schema, "{F}", f, "{T}", p.ident)
 			}
 			fenced, err := t.fenced(ctx, tx)
 			if err != nil {
 				return err
 			}
-			if err := bring(ctx, tx, schema, t.label, make, fenced); err != nil {
+			if err := bring(ctx, tx, schema, t.label, text, fenced); err != nil {
 				return err
 			}
 		}
