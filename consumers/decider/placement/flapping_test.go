@@ -45,7 +45,7 @@ func swings(t *testing.T, policy, wave string, cooldown int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.nodes = 200 // equal owners and unequal loads: the last per mille would take long
+	p.nodes = 50 // equal owners and unequal loads: the last per mille would take long
 	site, last, under := map[string]string{}, map[string]change{}, map[string]control.Move{}
 	type answer struct {
 		at   int
