@@ -9,6 +9,7 @@ import (
 
 	"penstock/consumers/executor"
 	"penstock/infra/objectstore"
+	"penstock/schemas/control"
 )
 
 // retryDelete is the pause after deletions that failed.
@@ -117,6 +118,9 @@ func (m *Mover) delete(ctx context.Context, e *retirement) (bool, error) {
 	if why != deleted {
 		m.o.Logger.Info().Str("owner", e.owner).Str("site", e.site).Str("why", why).Msg("retired copy not deleted")
 		return false, m.journal.write(e.record(kept), true)
+	}
+	if m.o.Hook != nil {
+		m.o.Hook(string(stepDeleted), control.Move{Owner: e.owner, From: e.site, To: e.to, Version: e.version})
 	}
 	return true, m.journal.write(e.record(deleted), true)
 }

@@ -33,8 +33,9 @@ type Options struct {
 	Dir string
 	// HoldMax is how long writers of an owner are held at most. Defaults to 1 s.
 	HoldMax time.Duration
-	// Hook, if set, is told of each step of a move that was taken, by name, for
-	// tests that kill the process there. Several moves call it at once.
+	// Hook, if set, is told of each step of a move that was taken, by name, and of
+	// copies that were deleted after one, for tests that kill the process there.
+	// Several moves call it at once.
 	Hook func(step string, m control.Move)
 	// KeepAnswers is how long answered moves are remembered. Defaults to 2 h,
 	// twice as long as the bus drops repeated outcomes.
@@ -79,6 +80,7 @@ const (
 	stepSettled    step = "settled"    // the destination's copy is live
 	stepAnswered   step = "answered"   // the outcome is on the bus
 	stepClosed     step = "closed"     // and the journal knows
+	stepDeleted    step = "deleted"    // the source's copy is gone, and the journal doesn't know
 )
 
 // Mover is the executor's target for placement. It is safe for concurrent use.

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
 
+	"penstock/consumers/executor/locations"
 	"penstock/consumers/executor/mover/movertest"
 	"penstock/infra/bus"
 	"penstock/infra/objectstore"
@@ -38,6 +39,7 @@ type estate struct {
 	sql     map[string]*pgxpool.Pool // of sites on postgres
 	stores  map[string]objectstore.Store
 	writers map[string]movertest.Writer
+	table   locations.Table // of where owners are
 }
 
 // credentialsName is that of the environment's variables with the keys of the S3
@@ -122,6 +124,9 @@ func (e *estate) open(c *bus.Client) {
 			e.t.Errorf("close the stores: %v", err)
 		}
 	})
+	if e.table, err = locations.Open(e.t.Context(), c); err != nil {
+		e.t.Fatal(err)
+	}
 	e.stores = s
 	for site, store := range s {
 		if pool := e.sql[site]; pool != nil {
@@ -264,8 +269,9 @@ func (e *estate) follow(ctx context.Context, owner, at string) (last uint64, err
 	}
 }
 
-// post writes one post wherever the owner is, and returns where that was. The end
-// of the test doesn't end it: its outcome would be unknown.
+// post writes one post wherever the owner is, and returns where that was: it goes
+// where the store sends it, and asks the table of locations if there is nothing
+// to tell it. The end of the test doesn't end it: its outcome would be unknown.
 func (e *estate) post(owner, at string, n uint64) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
@@ -285,6 +291,10 @@ func (e *estate) post(owner, at string, n uint64) (string, error) {
 			}
 			at = moved.Site
 			continue
+		case !errors.As(err, &moved):
+			if l, revision, err := e.table.Get(ctx, owner); err == nil && revision > 0 {
+				at = l.Site
+			}
 		}
 		select {
 		case <-ctx.Done():
