@@ -78,14 +78,14 @@ func TestAReplayThroughTheBusSaysTheSame(t *testing.T) {
 		t.Errorf("latency delays %+v, in the replay %+v", ours.Latency, rep.Latency)
 	}
 	for _, base := range s.baselines() {
-		close := 0.0
+		within := 0.0
 		if base.Strategy == "volley" {
 			// Its ties end at the numbers that owners were given, in the order in which
 			// they were first seen: in a replay by rows, here by windows.
-			close = 0.05
+			within = 0.05
 		}
 		want := rep.Baselines[base.Strategy]
-		if apart(want.Execution.Mean, base.Execution) > close+1e-9 || apart(want.Latency.Mean, base.Latency.Mean) > close {
+		if apart(want.Execution.Mean, base.Execution) > within+1e-9 || apart(want.Latency.Mean, base.Latency.Mean) > within {
 			t.Errorf("%s: execution delay %v and latency %v, in the replay %v and %v", base.Strategy, base.Execution, base.Latency.Mean, want.Execution.Mean, want.Latency.Mean)
 		}
 	}

@@ -18,7 +18,6 @@ type Policy struct {
 	policy  decider.Policy
 	pending []*Frame // of a window that is not yet over
 	tables  []map[string]*window.Table
-	codes   []int32
 	last    Decision
 	decided bool
 	lost    int // moves to sites or of owners that nobody knows

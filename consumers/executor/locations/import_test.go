@@ -307,8 +307,8 @@ func TestFromStores(t *testing.T) {
 	}
 }
 
-// TestVerifyInPasses: the report does not depend on how many owners are looked at
-// at a time.
+// TestVerifyInPasses: the report does not depend on how many owners a pass looks
+// at.
 func TestVerifyInPasses(t *testing.T) {
 	stores := map[string]objectstore.Store{}
 	for _, site := range []string{"a", "b"} {

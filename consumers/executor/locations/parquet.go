@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -197,7 +198,7 @@ func openRows(ctx context.Context, r io.Reader) (rows Rows, closeRows func() err
 		if err != nil {
 			return nil, nil, fmt.Errorf("import locations: %w", err)
 		}
-		in = bytes.NewReader(append(head, body...))
+		in = bytes.NewReader(slices.Concat(head, body))
 	}
 	p, err := newParquetRows(ctx, in)
 	if err != nil {

@@ -221,7 +221,7 @@ func (s *Store) stageDifference(ctx context.Context, tx pgx.Tx, t *table, owner 
 	_ = in.Close()
 	if err != nil {
 		cancel()
-		<-read
+		<-read //nolint:errcheck // The copying has failed before it.
 		return "", err
 	}
 	if err := <-read; err != nil {
