@@ -55,6 +55,10 @@ golden: ## Write the golden files anew; the diff is the review.
 crash: build ## Kill the whole process at 20 seeded points of make run; the results must not differ.
 	$(GO) test -count 1 -timeout 60m -run TestKill ./pipeline/cmd/penstock/ -args -kills 20
 
+.PHONY: experiment
+experiment: build ## Run the placement paper's evaluation: ten days of three friend models; tables, and plots in penstock-out/experiment. DATA=DIR adds measured clouds.
+	$(BIN)/penstock experiment placement --out $(OUT)/experiment $(if $(DATA),--data $(DATA))
+
 .PHONY: whole
 whole: ## Run what takes long as a whole: all seeds, a minute of fencing, 20 kills.
 	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 90m -v -run 'CheckIns|TwoAggregators|Kill' ./pipeline/cmd/penstock/ -args -kills 20
