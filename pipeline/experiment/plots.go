@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"image/color"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -69,6 +70,17 @@ func newPlot(title, x, y string) *plot.Plot {
 	return p
 }
 
+// hourTicks marks every third hour of the day, which goes on over midnight.
+func hourTicks(least, most float64) []plot.Tick {
+	var out []plot.Tick
+	for h := 0; float64(h) <= most; h += 3 {
+		if float64(h) >= least {
+			out = append(out, plot.Tick{Value: float64(h), Label: strconv.Itoa(h % 24)})
+		}
+	}
+	return out
+}
+
 // addSteps draws values by hour, from the paper's 8 h on.
 func addSteps(p *plot.Plot, name string, colour int, hours []Hour, value func(*Hour) float64) error {
 	points := make(plotter.XYs, 0, len(hours)+1)
@@ -120,6 +132,7 @@ func (r *Result) drawTraffic(c *Case, strategy string) ([]picture, error) {
 		p.Add(line)
 	}
 	p.Y.Max = 180
+	p.X.Tick.Marker = plot.TickerFunc(hourTicks)
 	return render(p)
 }
 
@@ -140,6 +153,7 @@ func (r *Result) drawHours(c *Case, title, unit string, value func(*Hour) float6
 		return nil, nil
 	}
 	p.Y.Max *= 1.4
+	p.X.Tick.Marker = plot.TickerFunc(hourTicks)
 	return render(p)
 }
 
