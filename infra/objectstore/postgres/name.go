@@ -34,8 +34,9 @@ func checkName(name string) error {
 	return nil
 }
 
-// likeTable reports whether a name looks like a table's: 00.schema.table. No
-// other object may be called so: it would be rows that no table here takes.
+// likeTable reports whether a name looks like a table's: 00.schema.table. An
+// object of another name is never taken for rows, and of one that looks so only if
+// it begins as rows do: "01.introduction.txt" may be anybody's.
 func likeTable(name string) bool {
 	number, rest, ok := strings.Cut(name, ".")
 	if !ok || len(number) < 2 || !strings.Contains(rest, ".") || strings.Contains(name, "/") {

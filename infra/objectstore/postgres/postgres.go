@@ -194,11 +194,7 @@ func (s *Store) table(name string) (*table, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	t := s.byName[name]
-	if t == nil && likeTable(name) {
-		return nil, fmt.Errorf("object name %.80q is of a table that this site doesn't have: %w", name, objectstore.ErrName)
-	}
-	return t, nil
+	return s.byName[name], nil
 }
 
 // reading runs fn on a snapshot of the database.

@@ -186,6 +186,11 @@ func (s *Store) Put(ctx context.Context, owner, name string, r io.Reader, as obj
 	if t != nil && !t.kind.fits(owner) {
 		return o, fmt.Errorf("owner %.80q has no rows in %s, whose owners are of type %s: %w", owner, t.label, t.kind, objectstore.ErrName)
 	}
+	if t == nil && likeTable(name) {
+		if r, err = notRows(name, r); err != nil {
+			return o, err
+		}
+	}
 	sum := sha256.New()
 	in := &arrival{r: io.TeeReader(r, sum)}
 	err = s.writing(ctx, func(tx pgx.Tx) error {
@@ -215,6 +220,16 @@ func (s *Store) Put(ctx context.Context, owner, name string, r io.Reader, as obj
 		s.remember(sizeKey{owner, name}, size{o.Version, o.Size})
 	}
 	return o, nil
+}
+
+// notRows refuses the rows of a table that this site doesn't have, which would be
+// kept here as bytes that no application sees. Anything else it passes on.
+func notRows(name string, r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	if begin, _ := b.Peek(len(magic)); string(begin) == magic { // An error comes again when it is read.
+		return nil, fmt.Errorf("object name %.80q is of a table that this site doesn't have: %w", name, objectstore.ErrName)
+	}
+	return b, nil
 }
 
 // entering locks the owner, checks the mark under the lock and sees to it that

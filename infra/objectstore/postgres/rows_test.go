@@ -262,12 +262,20 @@ func TestRefusedRows(t *testing.T) {
 		t.Errorf("a key of another's: %v", err)
 	}
 	for _, name := range []string{"03.public.more", "00.public.items", "17.a.b"} {
-		if err := put("x", name, "x"); !errors.Is(err, objectstore.ErrName) {
+		if err := put("x", name, "penstock rows 1\tn\n"); !errors.Is(err, objectstore.ErrName) {
 			t.Errorf("a table that isn't here, %s: %v", name, err)
 		}
 	}
 	if err := put("\xff", itemsObject, "x"); !errors.Is(err, objectstore.ErrName) {
 		t.Errorf("an owner that has no rows: %v", err)
+	}
+	// A name that only looks like a table's is anybody's.
+	for name, body := range map[string]string{"01.introduction.txt": "x", "2015.05.17": "", "10.0.0.1": "penstock row"} {
+		if err := put("x", name, body); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if got := content(t, s, "x", name); got != body {
+			t.Errorf("%s is %q", name, got)
+		}
 	}
 	if after := content(t, s, "x", itemsObject); after != before {
 		t.Errorf("refused rows changed\n%s\nto\n%s", before, after)
