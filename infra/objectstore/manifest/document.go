@@ -33,7 +33,10 @@ type header struct {
 	// Changes counts the times that this document was written.
 	Changes uint64           `json:"changes"`
 	Mark    objectstore.Mark `json:"mark"`
-	Lease   *lease           `json:"lease,omitempty"`
+	// Left is the mark of the copy that was here last, if it had been moved away
+	// when it was deleted. A copy that comes into being takes it off.
+	Left  *objectstore.Mark `json:"left,omitempty"`
+	Lease *lease            `json:"lease,omitempty"`
 	// Ops names the latest changes, so that one whose acknowledgement was lost
 	// can be told from one that was never made.
 	Ops []string `json:"ops,omitempty"`
@@ -73,7 +76,7 @@ func (d *document) absent() bool { return d.Mark.State == objectstore.Absent }
 
 // begin makes a new, empty copy of an absent one.
 func (d *document) begin(m objectstore.Mark) {
-	d.Identity, d.Counter, d.Mark, d.entries = newID(), 0, m, nil
+	d.Identity, d.Counter, d.Mark, d.Left, d.entries = newID(), 0, m, nil, nil
 }
 
 // end makes the copy absent and condemns its blobs.
@@ -84,7 +87,20 @@ func (d *document) end() {
 	if len(d.entries) > 0 {
 		d.Sweeps++
 	}
+	if d.Mark.State == objectstore.Retired {
+		left := d.Mark
+		d.Left = &left
+	}
 	d.Identity, d.Counter, d.Mark, d.Lease, d.entries = "", 0, absent(), nil, nil
+}
+
+// moved refuses a write that was on its way to a copy which was moved and deleted
+// meanwhile: what it would begin here is no copy that anybody reads.
+func (d *document) moved(owner string, as objectstore.Mark) error {
+	if d.absent() && d.Left != nil {
+		return &objectstore.MarkedError{Owner: owner, Have: *d.Left, Want: as}
+	}
+	return nil
 }
 
 // admit checks that the copy bears the mark that the caller needs, and begins a

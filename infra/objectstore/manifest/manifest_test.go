@@ -166,6 +166,34 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
+// TestMovedMeanwhile: a write that began before its copy was moved away, and ends
+// after that copy was deleted, is refused as any other to a copy that has moved:
+// it doesn't begin another one. A write that begins later may.
+func TestMovedMeanwhile(t *testing.T) {
+	retired := objectstore.Mark{State: objectstore.Retired, Version: 3, Site: "b"}
+	for _, size := range []int{10, small + 1} {
+		b := &interrupted{Memory: NewMemory(nil)}
+		s, other := open(t, b, Options{}), open(t, b, Options{})
+		put(t, s, "a", "old")
+		then := func() {
+			ok(t, other.Mark(t.Context(), "o", writable, retired))
+			ok(t, other.Delete(t.Context(), "o", retired))
+		}
+		b.then.Store(&then)
+		_, err := s.Put(t.Context(), "o", "a", strings.NewReader(strings.Repeat("x", size)), writable)
+		var marked *objectstore.MarkedError
+		if !errors.As(err, &marked) || marked.Have != retired {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		if m, err := s.Stat(t.Context(), "o"); err != nil || m != absent() {
+			t.Errorf("%d bytes: the deleted copy is %v, %v", size, m, err)
+		}
+		put(t, s, "a", "new")
+		ok(t, s.Delete(t.Context(), "o", writable))
+		put(t, s, "a", "deleted where it was live: nobody moved it")
+	}
+}
+
 // TestLateSet: a document that was on its way while the copy was deleted does not
 // bring it back.
 func TestLateSet(t *testing.T) {

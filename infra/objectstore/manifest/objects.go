@@ -35,12 +35,13 @@ func (s *Store) Put(ctx context.Context, owner, name string, r io.Reader, as obj
 	if err != nil {
 		return objectstore.Object{}, fmt.Errorf("put object %.80q: %w", name, err)
 	}
+	there := false
 	for try := 0; ; try++ {
 		content := io.Reader(bytes.NewReader((*buf)[:n]))
 		if !whole {
 			content = io.MultiReader(content, r)
 		}
-		o, err := s.put(ctx, owner, name, content, as)
+		o, err := s.put(ctx, owner, name, content, as, &there)
 		if whole && errors.Is(err, ErrCollected) && try < s.o.Tries {
 			continue
 		}
@@ -48,14 +49,25 @@ func (s *Store) Put(ctx context.Context, owner, name string, r io.Reader, as obj
 	}
 }
 
-func (s *Store) put(ctx context.Context, owner, name string, r io.Reader, as objectstore.Mark) (objectstore.Object, error) {
+// put is one try. there says, and is told, that there was a copy when the write
+// began.
+func (s *Store) put(ctx context.Context, owner, name string, r io.Reader, as objectstore.Mark, there *bool) (objectstore.Object, error) {
 	first, err := s.load(ctx, owner)
 	if err != nil {
 		return objectstore.Object{}, err
 	}
-	if err := first.admits(owner, as); err != nil {
+	admits := func(d *document) error {
+		if *there {
+			if err := d.moved(owner, as); err != nil {
+				return err
+			}
+		}
+		return d.admits(owner, as)
+	}
+	if err := admits(first.document); err != nil {
 		return objectstore.Object{}, err
 	}
+	*there = *there || !first.absent()
 	e, err := s.upload(ctx, owner, name, r)
 	if err != nil {
 		return objectstore.Object{}, err
@@ -64,8 +76,11 @@ func (s *Store) put(ctx context.Context, owner, name string, r io.Reader, as obj
 	sweeps := first.Sweeps
 	var version uint64
 	err = s.change(ctx, owner, e.blob, &first, func(d *document) (bool, error) {
-		if err := d.admit(owner, as); err != nil {
+		if err := admits(d); err != nil {
 			return false, err
+		}
+		if d.absent() {
+			d.begin(objectstore.Mark{})
 		}
 		if err := s.uncollected(ctx, d, owner, e.blob, sweeps); err != nil {
 			return false, err
