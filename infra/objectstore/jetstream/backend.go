@@ -188,7 +188,9 @@ func (p *publishing) add(ctx context.Context, m *nats.Msg) error {
 	if err := p.wait(ctx, window-1); err != nil {
 		return err
 	}
-	f, err := p.js.PublishMsgAsync(m)
+	// The client would send a chunk again that no server took, behind those that
+	// came after it. So a blob breaks off when its bucket has no leader.
+	f, err := p.js.PublishMsgAsync(m, jetstream.WithRetryAttempts(0))
 	if err != nil {
 		return fmt.Errorf("publish chunk: %w", err)
 	}

@@ -283,6 +283,75 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// TestForgetfulBuckets: buckets that lose what they are given are no place for
+// anybody's data.
+func TestForgetfulBuckets(t *testing.T) {
+	js := bustest.Client(t, bustest.Start(t)).JS
+	for name, c := range map[string]jetstream.StreamConfig{
+		"KV_ages":     {MaxAge: time.Hour, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew},
+		"OBJ_ages2":   {MaxAge: time.Hour, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew},
+		"OBJ_drops":   {MaxBytes: 1 << 20, Storage: jetstream.FileStorage, Discard: jetstream.DiscardOld},
+		"KV_volatile": {Storage: jetstream.MemoryStorage, Discard: jetstream.DiscardNew},
+		"OBJ_memory":  {Storage: jetstream.MemoryStorage, Discard: jetstream.DiscardNew},
+	} {
+		kind, bucket, _ := strings.Cut(name, "_")
+		c.Name, c.Subjects, c.AllowRollup, c.AllowDirect = name, []string{"$KV." + bucket + ".>"}, true, true
+		if kind == "OBJ" {
+			c.Subjects = []string{"$O." + bucket + ".C.>", "$O." + bucket + ".M.>"}
+		}
+		c.MaxMsgsPerSubject = map[string]int64{"KV": 1}[kind]
+		_, err := js.CreateStream(t.Context(), c)
+		ok(t, err)
+		if _, err := Open(t.Context(), Options{JS: js, Bucket: bucket}); !errors.Is(err, ErrBucket) {
+			t.Errorf("%s: %v", name, err)
+		}
+		ok(t, js.DeleteStream(t.Context(), name))
+	}
+}
+
+// between calls a function before its n-th read.
+type between struct {
+	io.Reader
+	n  int
+	do func()
+}
+
+func (b *between) Read(p []byte) (int, error) {
+	if b.n--; b.n == 0 {
+		b.do()
+	}
+	return b.Reader.Read(p[:min(len(p), chunkSize)])
+}
+
+// TestChunksKeepTheirOrder: when nobody takes one chunk and somebody takes those
+// that follow it, the blob breaks off. The client's own second try would put it
+// behind them.
+func TestChunksKeepTheirOrder(t *testing.T) {
+	js := bustest.Client(t, bustest.Start(t)).JS
+	s := open(t, js, fresh())
+	stream, err := js.Stream(t.Context(), "OBJ_"+s.name)
+	ok(t, err)
+	ok(t, js.DeleteStream(t.Context(), "OBJ_"+s.name))
+	// The third chunk is read when the first is on its way.
+	r := &between{io.LimitReader(neverEnding('x'), 5*chunkSize), 3, func() {
+		ok(t, js.Conn().Flush()) // the first has found nobody
+		_, err := js.CreateStream(t.Context(), stream.CachedInfo().Config)
+		ok(t, err)
+	}}
+	if _, err := s.b.PutBlob(t.Context(), "o", "id", r); !errors.Is(err, jetstream.ErrNoStreamResponse) {
+		t.Errorf("a blob whose first chunk was taken by nobody: %v", err)
+	}
+}
+
+type neverEnding byte
+
+func (n neverEnding) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(n)
+	}
+	return len(p), nil
+}
+
 func BenchmarkPut(b *testing.B) {
 	js := bustest.Client(b, bustest.Start(b, func(o *bus.Options) { o.Sync = bus.SyncAlways })).JS
 	for _, size := range []int{1000, 10 << 20} {

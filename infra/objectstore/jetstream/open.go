@@ -42,9 +42,15 @@ func (s *Store) Close() error {
 	return err
 }
 
-// ErrOptions is returned by Open for options that can't be: no connection, no
-// usable name. Nothing was made.
-var ErrOptions = errors.New("unusable options")
+var (
+	// ErrOptions is returned by Open for options that can't be: no connection, no
+	// usable name. Nothing was made.
+	ErrOptions = errors.New("unusable options")
+	// ErrBucket is returned by Open for a bucket that was made by somebody else and
+	// forgets what it is given: messages that age, or that make room for others, or
+	// that are kept in memory. It is left as it is.
+	ErrBucket = errors.New("the bucket does not keep what it is given")
+)
 
 // messageRoom is what a message holds besides its data: subject and headers.
 const messageRoom = 8 << 10
@@ -98,6 +104,20 @@ func openBackend(ctx context.Context, o *Options) (*backend, error) {
 	return b, nil
 }
 
+// keeps makes sure that a stream loses nothing by itself: a document or a chunk
+// that aged would be an owner's data gone.
+func keeps(c *jetstream.StreamConfig) error {
+	switch {
+	case c.MaxAge > 0:
+		return fmt.Errorf("%w: messages are dropped after %s", ErrBucket, c.MaxAge)
+	case c.Discard == jetstream.DiscardOld && (c.MaxBytes > 0 || c.MaxMsgs > 0):
+		return fmt.Errorf("%w: old messages make room for new ones", ErrBucket)
+	case c.Storage == jetstream.MemoryStorage:
+		return fmt.Errorf("%w: it is in the server's memory", ErrBucket)
+	}
+	return nil
+}
+
 // leaderReads has a stream's reads answered by its leader: with several replicas
 // it must allow no direct ones.
 func leaderReads(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
@@ -106,6 +126,9 @@ func leaderReads(ctx context.Context, js jetstream.JetStream, name string) (jets
 		return nil, fmt.Errorf("stream %s: %w", name, err)
 	}
 	c := s.CachedInfo().Config
+	if err := keeps(&c); err != nil {
+		return nil, fmt.Errorf("stream %s: %w", name, err)
+	}
 	if c.Replicas <= 1 || !c.AllowDirect {
 		return s, nil
 	}
