@@ -23,6 +23,9 @@ type Options struct {
 	// Data is the folder that holds clouds-skyplane and cloud-regions-coords; ""
 	// leaves the run on measured round trips out.
 	Data string
+	// Judged is on how many days of each model plans are judged on the printed
+	// objective, which takes longest; 0: on all.
+	Judged int
 	// Day is the workload of which friend models are made; nil: the paper's day.
 	Day *workload.Params
 	// Workers is how many days are played at once; 0: one a processor.
@@ -78,6 +81,7 @@ type day struct {
 	seed   uint64
 	vary   bool
 	keep   bool
+	judged bool
 	result Day
 	runs   []Run
 	varied []Varied
@@ -161,6 +165,7 @@ func plan(o *Options) []day {
 			for n := range o.Seeds {
 				out = append(out, day{
 					model: model, seed: o.Params.FirstSeed + uint64(n), vary: standard && n < variedSeeds, keep: standard && n == 0,
+					judged: o.Judged == 0 || n < o.Judged,
 				})
 			}
 		}
@@ -243,7 +248,7 @@ func (d *day) play(ctx context.Context, base workload.Params, o *Options) error 
 			return err
 		}
 		s := newStage(frames, capacities(sites, c.Capacity), o.Params.Alpha, o.Params.Beta)
-		s.keepHours, s.advice = d.keep, o.Params.Advice
+		s.keepHours, s.advice, s.plans = d.keep, o.Params.Advice, d.judged
 		runs, err := s.all()
 		if err != nil {
 			return fmt.Errorf("seed %d, friends %s, case %s: %w", d.seed, d.model.Name, c.Name, err)

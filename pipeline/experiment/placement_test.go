@@ -127,11 +127,11 @@ func TestTheStandardModelPassesInAllCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Params: p, Seeds: 3, Quick: true}
+	o := Options{Params: p, Seeds: 3, Quick: true, Judged: 1}
 	if whole() {
-		o.Seeds, o.Quick, o.Data = 10, false, sharedClouds(t)
+		o.Seeds, o.Quick, o.Judged, o.Data = 10, false, 0, sharedClouds(t)
 	} else {
-		o.Params.Sensitivity = Sensitivity{}
+		o.Params.Sensitivity, o.Params.Advice = Sensitivity{}, 0
 	}
 	r, err := Placement(context.Background(), o)
 	if err != nil {

@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -156,7 +157,8 @@ func (r *Result) objectiveTable() Table {
 	for _, m := range r.Models {
 		for _, c := range r.Cases {
 			for _, s := range []string{TMatch, Optimal} {
-				if runs := r.of(m.Name, c.Name, s); len(runs) > 0 {
+				runs := slices.DeleteFunc(r.of(m.Name, c.Name, s), func(x *Run) bool { return x.Plans == nil })
+				if len(runs) > 0 {
 					t.Rows = append(t.Rows, append([]string{m.Name, c.Name, s}, plansCells(runs)...))
 				}
 			}
