@@ -31,6 +31,10 @@ func (x *examination) configuration() {
 			}
 		}
 	}
+	if c.Placement.Headroom == 0 && c.Placement.Policy != "tmatch" {
+		x.add("configuration", "placement.headroom", Look, "0: policy optimal fills sites to their last byte, and the next window's rise is over at once",
+			"a headroom such as 0.05 keeps room for the rise from one window to the next")
+	}
 	x.residency()
 }
 

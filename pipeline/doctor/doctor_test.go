@@ -30,7 +30,7 @@ sites:
   - {name: a, lat: 10, lon: 20, capacity: 10MB/h, store: "dir:unused/a"}
   - {name: b, lat: 40, lon: 3, capacity: 20MB/h, store: "dir:unused/b"}
   - {name: d, lat: 50, lon: 9, capacity: 20MB/h, store: "dir:unused/d"}
-placement: {cooldown: 3h}
+placement: {cooldown: 3h, headroom: 0.05}
 `
 
 func read(t *testing.T, text string) *config.Config {
@@ -86,6 +86,7 @@ func TestConfigurations(t *testing.T) {
 		"one spot":           {"sites: [{name: a, lat: 1, lon: 2, capacity: 1MB/h}, {name: b, lat: 1, lon: 2, capacity: 1MB/h}]", "configuration", "site b", Look, "is where site a is"},
 		"a wrong unit":       {"sites: [{name: a, lat: 1, lon: 2, capacity: 1KB/h}, {name: b, lat: 9, lon: 2, capacity: 10MB/h}]", "capacity", "site a", Look, "unit"},
 		"no room to empty":   {"sites: [{name: a, lat: 1, lon: 2, capacity: 1MB/h}, {name: b, lat: 9, lon: 2, capacity: 2MB/h}]", "capacity", "site b", Look, "evacuated"},
+		"no headroom":        {"sites: [{name: a, lat: 1, lon: 2, capacity: 1MB/h}]", "configuration", "placement.headroom", Look, "last byte"},
 		"no cooldown":        {"sites: [{name: a, lat: 1, lon: 2, capacity: 1MB/h}]", "configuration", "placement.cooldown", Look, "back and forth"},
 		"bound to one site":  {sites + "residency: [{match: x, sites: [a]}]", "configuration", "residency[0]", Look, "at a only"},
 		"a rule behind all":  {sites + "residency: [{match: \"*\", sites: [a, b]}, {match: x, sites: [a, b]}]", "configuration", "residency[1]", Look, "never reached"},
@@ -210,7 +211,7 @@ func TestTrafficAgainstCapacity(t *testing.T) {
 	}{
 		"all fits":       {map[[2]string]int64{{"x", "a"}: 5e6, {"y", "b"}: 1e6}, "all sites", Fine, "can be taken"},
 		"a site is over": {map[[2]string]int64{{"x", "a"}: 6e6, {"y", "a"}: 6e6}, "site a", Look, "busiest window"},
-		"little room":    {map[[2]string]int64{{"x", "a"}: 10e6, {"y", "b"}: 39e6}, "all sites", Look, "little room"},
+		"little room":    {map[[2]string]int64{{"x", "a"}: 10e6, {"y", "b"}: 18e6, {"z", "d"}: 18e6}, "all sites", Look, "little room"},
 		"beyond all":     {map[[2]string]int64{{"x", "a"}: 40e6, {"y", "b"}: 40e6}, "all sites", Broken, "no placement"},
 		"a giant":        {map[[2]string]int64{{"x", "b"}: 21e6}, `owner "x"`, Broken, "more than any site"},
 		"another site":   {map[[2]string]int64{{"x", "c"}: 1}, "site c", Look, "does not name"},
