@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -40,11 +41,17 @@ func postgresSite(t *testing.T) (*postgres.Store, *pgx.Conn) {
 
 // sqlClient is an application that speaks SQL and knows nothing of Penstock but
 // the error that says where the data went.
-type sqlClient struct{ *pgx.Conn }
+type sqlClient struct {
+	*pgx.Conn
+	// pace is of all sites. What is moved is all posts, and where each move takes
+	// longer than the one before, more are written before the next.
+	pace *time.Ticker
+}
 
 // Write makes a post in a thread, which every seventh post begins, in one
 // transaction.
 func (c sqlClient) Write(ctx context.Context, owner string, n uint64) error {
+	<-c.pace.C
 	err := pgx.BeginFunc(ctx, c.Conn, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO threads VALUES ($1, $2, $3) ON CONFLICT (owner, id) DO UPDATE SET last = excluded.last`, owner, n/7, n)
 		if err != nil {
@@ -81,9 +88,11 @@ func (c sqlClient) Read(ctx context.Context, owner string) ([]uint64, error) {
 func TestPostgres(t *testing.T) {
 	stores := map[string]objectstore.Store{}
 	clients := map[string]Writer{}
+	pace := time.NewTicker(5 * time.Millisecond)
+	defer pace.Stop()
 	for _, site := range []string{"a", "b", "c"} {
 		s, c := postgresSite(t)
-		stores[site], clients[site] = s, sqlClient{c}
+		stores[site], clients[site] = s, sqlClient{c, pace}
 	}
 	Run(t, stores, func(site string, _ objectstore.Store) Writer { return clients[site] })
 }
