@@ -24,7 +24,7 @@ func (m *Mover) abandon(ctx context.Context, t *task) (done bool, err error) {
 	if err != nil || !fenced && incoming == (objectstore.Mark{}) {
 		return false, err
 	}
-	h, err := x.hold(ctx, "")
+	h, err := x.hold(ctx, x.src, t.Owner, "")
 	switch {
 	case errors.Is(err, objectstore.ErrNoOwner), errors.Is(err, objectstore.ErrNoBarrier):
 		// Without a source nobody can flip; without a barrier one mover alone
@@ -48,13 +48,24 @@ func (m *Mover) abandon(ctx context.Context, t *task) (done bool, err error) {
 	return false, x.undo(ctx, h)
 }
 
-// undo removes the incoming copy and opens the source, which h holds.
+// undo removes the incoming copy and opens the source, which h holds. A barrier
+// may be lost without its holder knowing, and another mover may be about to flip to
+// a copy that it makes: then that copy is taken over first, which its maker sees
+// before it flips, and locations is written, which keeps a flip from arriving that
+// was on its way.
 func (x *attempt) undo(ctx context.Context, h objectstore.Held) error {
 	fenced, incoming, err := x.begun(ctx)
 	if err != nil {
 		return err
 	}
-	if fenced {
+	others := incoming != (objectstore.Mark{}) && incoming.By != x.o.Name
+	if others {
+		if err := x.mark(ctx, x.dst, incoming, x.mine); err != nil {
+			return err
+		}
+		incoming = x.mine
+	}
+	if fenced || others {
 		if err := x.outrun(ctx); err != nil {
 			return err
 		}

@@ -211,20 +211,37 @@ func (x *attempt) destination(ctx context.Context) error {
 			x.there = map[string]objectstore.Object{} // no need to look
 		}
 	case m.State == objectstore.Unmarked:
-		l, err := x.dst.List(ctx, x.t.Owner)
-		if err != nil {
-			return ofStore(err)
-		}
-		if len(l.Objects) > 0 {
-			return x.occupied(ctx, m)
-		}
-		if err := x.mark(ctx, x.dst, m, x.mine); err != nil {
+		if err := x.claim(ctx, m); err != nil {
 			return err
 		}
 	default:
 		return x.occupied(ctx, m)
 	}
 	return x.passed(stepMarked, x.t)
+}
+
+// claim makes an empty copy this mover's that somebody made and that anybody may
+// write to: under its barrier, so that nothing is put there between the look and
+// the mark, which would be thrown away as no part of the source.
+func (x *attempt) claim(ctx context.Context, m objectstore.Mark) error {
+	l, err := x.dst.List(ctx, x.t.Owner)
+	if err != nil {
+		return ofStore(err)
+	}
+	if len(l.Objects) > 0 {
+		return x.occupied(ctx, m)
+	}
+	h, err := x.hold(ctx, x.dst, x.t.Owner, l.Version)
+	switch {
+	case errors.Is(err, objectstore.ErrNoBarrier):
+		return x.mark(ctx, x.dst, m, x.mine)
+	case errors.Is(err, objectstore.ErrChanged), errors.Is(err, objectstore.ErrNoOwner):
+		return fmt.Errorf("%w: %w", errContested, err)
+	case err != nil:
+		return ofStore(err)
+	}
+	defer h.Release()
+	return contested(h.Mark(ctx, m, x.mine))
 }
 
 // occupied: there is data at the destination that locations doesn't know of.

@@ -129,9 +129,14 @@ func (m *Mover) delete(ctx context.Context, e *retirement) (bool, error) {
 func (m *Mover) deleteHeld(ctx context.Context, s objectstore.Store, e *retirement) (string, error) {
 	mark := objectstore.Mark{State: objectstore.Retired, Version: e.version, Site: e.to}
 	remove := func(ctx context.Context) error { return s.Delete(ctx, e.owner, mark) }
-	h, err := s.Hold(ctx, e.owner, "")
+	h, err := m.hold(ctx, s, e.owner, "")
 	switch {
 	case errors.Is(err, objectstore.ErrNoOwner):
+		// What an earlier try could not remove goes now. If a copy has come since,
+		// it bears another mark and stays.
+		if err := remove(ctx); err != nil && !errors.Is(err, objectstore.ErrMarked) {
+			return "", err
+		}
 		return deleted, nil
 	case errors.Is(err, objectstore.ErrNoBarrier):
 		// The condition on the mark, which the store keeps, must do.

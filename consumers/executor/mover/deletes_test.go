@@ -34,7 +34,7 @@ func TestDeleteAfter(t *testing.T) {
 		t.Errorf("before its time the copy is %v, %d are pending", mark, m.Pending())
 	}
 	now.Advance(time.Second)
-	ok(t, now.Await(ctx, 1)) // until the next one is due
+	w.await("deletes deleted", 1)
 	if o, p := w.mark("a", "o"), w.mark("a", "p"); o.State != objectstore.Absent || p.State != objectstore.Retired {
 		t.Errorf("after 24 h the copy is %v, after 23 h %v", o, p)
 	}

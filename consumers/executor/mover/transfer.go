@@ -52,7 +52,7 @@ func (x *attempt) transfer(ctx context.Context) (reason string, err error) {
 				return "", err
 			}
 		}
-		h, err := x.hold(ctx, l.Version)
+		h, err := x.hold(ctx, x.src, x.t.Owner, l.Version)
 		switch {
 		case err == nil:
 			return "", x.whileHeld(ctx, h, false)
@@ -64,7 +64,7 @@ func (x *attempt) transfer(ctx context.Context) (reason string, err error) {
 		x.o.Metrics.Count(executor.Retried, "source-changed", 1)
 	}
 	for range holdTries {
-		h, err := x.hold(ctx, "")
+		h, err := x.hold(ctx, x.src, x.t.Owner, "")
 		if err != nil {
 			return "", ofStore(err)
 		}
@@ -77,11 +77,11 @@ func (x *attempt) transfer(ctx context.Context) (reason string, err error) {
 	return "", &verdict{control.Failed, ReasonBusy, nil}
 }
 
-// hold takes the source's barrier, waiting for it within bounds.
-func (x *attempt) hold(ctx context.Context, version string) (objectstore.Held, error) {
-	ctx, cancel := x.within(ctx, holdWait)
+// hold takes a copy's barrier, waiting for it within bounds.
+func (m *Mover) hold(ctx context.Context, s objectstore.Store, owner, version string) (objectstore.Held, error) {
+	ctx, cancel := m.within(ctx, holdWait)
 	defer cancel()
-	return x.src.Hold(ctx, x.t.Owner, version)
+	return s.Hold(ctx, owner, version)
 }
 
 // unheld stands in for a barrier where there is none: the fence alone keeps
@@ -190,9 +190,9 @@ func (x *attempt) refused(ctx context.Context) error {
 
 // within is ctx with an end after d by the mover's clock; its cause is then
 // errHeldTooLong.
-func (x *attempt) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+func (m *Mover) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	timer := x.o.Clock.NewTimer(d)
+	timer := m.o.Clock.NewTimer(d)
 	go func() {
 		defer timer.Stop()
 		select {
