@@ -102,7 +102,7 @@ func (s *search) visit(n *node) []*node {
 	for _, e := range slots {
 		child := &node{parent: n, item: int32(item), slot: e.slot, bound: bound, prices: p}
 		// Rounding mustn't lift a bound.
-		if step := e.cost - least - 1e-9*math.Abs(e.cost) - 1; step > 0 {
+		if step := e.cost - least - float64(1e-9*math.Abs(e.cost)) - 1; step > 0 {
 			child.bound = bound.plus(wideOfFloat(step))
 		}
 		if child.bound.less(s.value) {

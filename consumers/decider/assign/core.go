@@ -273,5 +273,5 @@ func (c *core) lowest(f *flow, i int, prices []float64) float64 {
 // worse is how much more a slot costs than the least, less what rounding may add.
 func (c *core) worse(f *flow, i int, s int32, prices []float64, least float64) float64 {
 	v := c.regret(f, i, s, prices)
-	return v - least - 1e-9*math.Abs(v) - 1
+	return v - least - float64(1e-9*math.Abs(v)) - 1
 }

@@ -66,7 +66,7 @@ func (l *local) move(i, to int32) {
 
 // worth reports whether a difference of cost is an improvement, rather than the
 // rounding of terms of some size.
-func worth(gain, size float64) bool { return gain > 0.5+size*1e-12 }
+func worth(gain, size float64) bool { return gain > 0.5+float64(size*1e-12) }
 
 const (
 	passes = 12  // over all items at most, of moves
