@@ -11,12 +11,13 @@ type Plan struct {
 	// sum, all in units of weight.
 	Weight, Moving, Overload, Total float64
 	// Bound is what no plan for the same owners costs less than, limits and a
-	// freeze left aside; NaN of tmatch.
+	// freeze left aside; NaN of tmatch, and of a plan that leaves somebody at a site
+	// where it may not be, which costs less than it should.
 	Bound float64
 	// Exact: the least total was found, and nothing was held back from it.
 	Exact bool
 	// Gap is (Total − Bound) ÷ Bound, of at least one unit of weight: what isn't
-	// known to be the least, and what limits and a freeze cost. NaN of tmatch.
+	// known to be the least, and what limits and a freeze cost. NaN without a bound.
 	Gap        float64
 	Moves      int64
 	MovedBytes int64   // stored bytes of owners that are moved
@@ -72,7 +73,7 @@ func (t *Policy) LastPlan() Plan {
 	}
 	out.Overload = perByte * float64(out.OverBytes)
 	out.Total = out.Weight + out.Moving + out.Overload
-	if t.config.Policy == Optimal {
+	if t.config.Policy == Optimal && !sum.closed {
 		out.Bound = l.bound + sum.fixed.float()/unit + float64(perByte*float64(l.fixedOver))
 		out.Exact = l.exact && !sum.held
 		out.Gap = max(0, out.Total-out.Bound) / max(1, math.Abs(out.Bound))
@@ -86,6 +87,7 @@ type planSum struct {
 	weight, fixed         total
 	loads                 []int64
 	held                  bool
+	closed                bool // somebody that could leave is planned where it may not be
 }
 
 func (t *Policy) planWeights(n int) planSum {
@@ -114,6 +116,7 @@ func (t *Policy) planWeights(n int) planSum {
 				part.fixed.add(w.sum[to-1])
 			}
 			part.held = part.held || heldFor[why]
+			part.closed = part.closed || !fixedFor[why] && (!t.allowed(id)[to-1] || t.evacuated[to-1])
 		}
 	})
 	out := planSum{loads: make([]int64, len(t.config.Sites)+1)}
@@ -121,7 +124,7 @@ func (t *Policy) planWeights(n int) planSum {
 		out.owners, out.traffic, out.busy = out.owners+part.owners, out.traffic+part.traffic, out.busy+part.busy
 		out.weight.join(part.weight)
 		out.fixed.join(part.fixed)
-		out.held = out.held || part.held
+		out.held, out.closed = out.held || part.held, out.closed || part.closed
 		for j, v := range part.loads {
 			out.loads[j] += v
 		}

@@ -20,8 +20,8 @@ import (
 // exactly, with exact weights; beyond, with kept distances and a bound.
 const smallCells = 1 << 18
 
-// mostCost bounds the cost of moving an owner, in units of weight, so that no
-// sum of costs of all owners leaves 64 bits.
+// mostCost bounds the cost of moving an owner, in units of weight, so that a cost
+// of a row stays far inside 64 bits; sums of rows have 128.
 const mostCost = 1e6 * unit
 
 // freeItem marks an owner in want that the plan may move.
@@ -50,6 +50,8 @@ type optimiser struct {
 	solution *assign.Solution
 	cost     float64 // of the plan, in units of weight
 	moved    int     // items that the plan moves
+	taken    bool    // some were taken back for the others' room, see keepWithinRoom
+	kept     int     // of them, those that stay at a site that is being emptied
 }
 
 // optimise plans one window.
@@ -328,18 +330,24 @@ func (o *optimiser) report() {
 
 // optimised reports the plan before limits and a freeze, and keeps what later
 // questions are answered from. What rows may be wrong by is taken off the bound
-// and added to the gap.
+// and added to the gap. The bound is of plans in which all leave the sites that
+// are being emptied: it says nothing of one in which some stay there.
 func (o *optimiser) optimised() {
 	t := o.p.t
 	wrong := o.wrong()
 	bound := float64(o.solution.Bound) - wrong
 	gap := max(0, o.cost+wrong-bound) / max(math.Abs(bound), unit)
-	exact := o.solution.Exact && o.error == nil
+	exact := o.solution.Exact && o.error == nil && !o.taken
 	for j, price := range o.solution.Prices {
 		t.state.prices[j+1] = price / unit
 	}
 	t.last = lastPlan{bound: bound / unit, exact: exact, fixedOver: o.aboveAll(o.fixed)}
-	o.p.reasons.add(Optimised, "", int64(o.count), map[string]any{
-		"total": math.Round(o.cost) / unit, "bound": math.Round(bound) / unit, "gap": gap, "exact": exact, "method": o.solution.Method,
-	}, "owners that may be moved; the plan is within %.3g %% of the least total", 100*gap)
+	evidence := map[string]any{"total": math.Round(o.cost) / unit, "exact": exact, "method": o.solution.Method}
+	if o.kept > 0 {
+		o.p.reasons.add(Optimised, "", int64(o.count), evidence,
+			"owners that may be moved; %d of them stay at sites that are being emptied, for want of room", o.kept)
+		return
+	}
+	evidence["bound"], evidence["gap"] = math.Round(bound)/unit, gap
+	o.p.reasons.add(Optimised, "", int64(o.count), evidence, "owners that may be moved; the plan is within %.3g %% of the least total", 100*gap)
 }

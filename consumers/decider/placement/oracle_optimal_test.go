@@ -211,6 +211,9 @@ func (o *optimalOracle) check(t *rapid.T, p *Policy, in oracleInput, out decider
 	switch least := o.least(); {
 	case evacuates:
 		o.checkRoom(t, at, out)
+		if plan.Bound > plan.Total+1e-6 || math.IsNaN(plan.Bound) && plan.Exact {
+			t.Fatalf("%+v: the bound is above the total\n%s", plan, printed(out))
+		}
 		whole = false
 	case !whole && o.mayStay() && total > stayPut+1e-6:
 		t.Fatalf("%v is worse than %v without a move\n%s", total, stayPut, printed(out))

@@ -201,7 +201,7 @@ func (t *Policy) SetWorkers(n int) { t.workers = max(1, min(n, maxWorkers)) }
 // Decide decides a closed window: see the package's documentation.
 func (t *Policy) Decide(in decider.Input) decider.Output {
 	t.takeImports()
-	s, r := t.state, new(reasons)
+	s, r := t.state, &reasons{optimal: t.config.Policy == Optimal}
 	s.now = in.Window.End.UnixMicro()
 	t.last = lastPlan{}
 	t.forget()

@@ -78,6 +78,12 @@ var codeTexts = [codes]string{
 	BackingOff:      "held after moves of theirs that failed",
 }
 
+// optimalTexts are those of policy optimal where they differ.
+var optimalTexts = [codes]string{
+	NoImprovement: "owners for whom no other site costs less, moving included",
+	NoRoom:        "sites that would cost them less have no room to spare for them",
+}
+
 // tally counts owners by code and names the first owner of each in id order:
 // that of the least rank, whichever worker met it.
 type tally struct {
@@ -105,7 +111,8 @@ func (t *tally) join(o *tally) {
 type reasons struct {
 	tally tally
 	// fixed are reasons with a scope and evidence, by code, in the order added.
-	fixed [codes][]control.Reason
+	fixed   [codes][]control.Reason
+	optimal bool // the policy is
 }
 
 func (r *reasons) add(c Code, scope string, count int64, evidence map[string]any, format string, args ...any) {
@@ -123,6 +130,9 @@ func (r *reasons) list(n *names) []control.Reason {
 			continue
 		}
 		reason := control.Reason{Code: c.String(), Count: r.tally.count[c], Text: codeTexts[c]}
+		if r.optimal && optimalTexts[c] != "" {
+			reason.Text = optimalTexts[c]
+		}
 		if f := r.tally.first[c]; f != 0 {
 			reason.Owner = string([]byte(n.at(n.sorted[f-1])))
 		}
