@@ -116,6 +116,9 @@ func (c *checker) placement(p *Placement) {
 	c.between("placement.alpha", p.Alpha, 0, 1e6)
 	c.between("placement.beta", p.Beta, 0, 1e6)
 	c.need(p.Alpha+p.Beta > 0, "placement.alpha", num(p.Alpha), "alpha and beta not both 0")
+	if p.Alpha <= 1e6 && p.Beta <= 1e6 {
+		c.need(p.Alpha+p.Beta <= 1e6, "placement.alpha", num(p.Alpha), "alpha + beta at most 1e+06: only their ratio decides")
+	}
 	c.need(p.Headroom >= 0 && p.Headroom < 1, "placement.headroom", num(p.Headroom), "0 to below 1")
 	c.between("placement.tie_tolerance", p.TieTolerance, 0, 1e6)
 	c.oneOf("placement.place", p.Place, Auto, "latest", "mean")
@@ -165,7 +168,7 @@ func (c *checker) others(cfg *Config) {
 	for _, site := range slices.Sorted(maps.Keys(cfg.Prices.Egress)) {
 		p := "prices.egress." + site
 		c.need(cfg.Site(site) != nil, p, site, "the name of a site")
-		c.need(cfg.Prices.Egress[site] >= 0, p, num(cfg.Prices.Egress[site]), "0 or more US dollars a GB")
+		c.need(cfg.Prices.Egress[site] >= 0 && cfg.Prices.Egress[site] <= maxObjective, p, num(cfg.Prices.Egress[site]), "0 to "+num(maxObjective)+" US dollars a GB")
 	}
 	c.need(cfg.Prices.Requests >= 0, "prices.requests", num(cfg.Prices.Requests), "0 or more US dollars a thousand")
 }
