@@ -127,6 +127,7 @@ func TestStatusGolden(t *testing.T) {
 			{Code: "Evacuating", Scope: "east", Count: 3, Evidence: map[string]any{"remaining": 17}},
 			{Code: "Evacuating", Scope: "west", Evidence: map[string]any{"remaining": 0}},
 			{Code: "BackingOff", Count: 2},
+			{Code: "Optimised", Count: 40, Evidence: map[string]any{"total": 12.5, "bound": 12.25, "gap": 0.0204, "exact": false, "method": "branch"}},
 		}
 	})
 	for i := range shownFailing + 2 {

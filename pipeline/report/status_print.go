@@ -7,6 +7,9 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"penstock/consumers/decider/placement"
+	"penstock/schemas/control"
 )
 
 // printFailing lists the moves that came to nothing.
@@ -21,6 +24,28 @@ func (s *Status) printFailing(b *strings.Builder) {
 			break
 		}
 		fmt.Fprintf(b, "  %q to %s: %s, %s; %d in a row\n", f.Owner, f.To, f.Status, cmp.Or(f.Reason, "no reason given"), f.Count)
+	}
+}
+
+// printPlan says what the last plan of policy optimal is worth, of a decision
+// that has one.
+func printPlan(b *strings.Builder, d *control.Decision) {
+	if d == nil {
+		return
+	}
+	for _, r := range d.Reasons {
+		if r.Code != placement.Optimised.String() {
+			continue
+		}
+		number := func(of string) float64 { v, _ := r.Evidence[of].(float64); return v } // as JSON has numbers; 0 of none
+		how := fmt.Sprintf("at most %.3g %% above the least, which is %.6g or more", 100*number("gap"), number("bound"))
+		switch exact, _ := r.Evidence["exact"].(bool); {
+		case exact:
+			how = "the least there is"
+		case r.Evidence["bound"] == nil: // Some stay at sites that are being emptied.
+			how = r.Text
+		}
+		fmt.Fprintf(b, "  plan of %d owners: total %.6g, %s (method %v)\n", r.Count, number("total"), how, r.Evidence["method"])
 	}
 }
 
@@ -63,6 +88,7 @@ func (s *Status) Print(w io.Writer) error {
 			fmt.Fprintf(&b, "; a rollback to %s waits for the next complete window in mode act", k.Rollback.Format(time.RFC3339))
 		}
 		b.WriteString("\n")
+		printPlan(&b, k.Decision)
 		if k.FellBack != "" {
 			fmt.Fprintf(&b, "%s FELL BACK TO ADVISE: %s\n  nothing is moved until: penstock mode %s act\n", strings.ToUpper(string(k.Kind)), k.FellBack, k.Kind)
 		}
