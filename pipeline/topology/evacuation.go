@@ -3,6 +3,7 @@ package topology
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -293,6 +294,27 @@ func (x *looking) stray(ctx context.Context) error {
 		x.hold(owner, SecondCopy, "the store has a copy that may be written to, and the owner is at "+at+": penstock locations verify")
 	}
 	return nil
+}
+
+// SitesInForce returns the names of the sites by which placement decides now, nil
+// if nothing was decided yet.
+func SitesInForce(ctx context.Context, client *bus.Client) ([]string, error) {
+	body, err := decider.ConfigInForce(ctx, client, control.Placement)
+	if errors.Is(err, bus.ErrNoMessage) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var c placement.Config
+	if err := json.Unmarshal(body, &c); err != nil {
+		return nil, fmt.Errorf("configuration of placement: %w", err)
+	}
+	names := make([]string, len(c.Sites))
+	for i, s := range c.Sites {
+		names[i] = s.Name
+	}
+	return names, nil
 }
 
 // EvacuationSince returns the switch that empties a site and its revision; nil if

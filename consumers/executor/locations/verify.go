@@ -41,20 +41,20 @@ const (
 
 // Problem is a fault of one owner at one site.
 type Problem struct {
-	Owner string
-	Site  string
-	Fault Fault
-	Text  string
+	Owner string `json:"owner"`
+	Site  string `json:"site,omitempty"`
+	Fault Fault  `json:"fault"`
+	Text  string `json:"text"`
 }
 
 // Report is what the stores hold against what locations says.
 type Report struct {
-	Owners   int // seen in a store or in locations
-	Live     int // with exactly one live copy, where locations says or without an entry
-	Retired  int // copies
-	Incoming int // copies of moves under way
+	Owners   int `json:"owners"`   // seen in a store or in locations
+	Live     int `json:"live"`     // with exactly one live copy, where locations says or without an entry
+	Retired  int `json:"retired"`  // copies
+	Incoming int `json:"incoming"` // copies of moves under way
 	// Problems, ascending by owner and site.
-	Problems []Problem
+	Problems []Problem `json:"problems"`
 }
 
 // found is one copy.
@@ -76,7 +76,7 @@ var passOwners = 1 << 20
 // looked at in passes, by a hash of their names, and each pass lists the stores
 // and locations again.
 func Verify(ctx context.Context, t Table, stores map[string]objectstore.Store, retired func(owner, site string) bool) (Report, error) {
-	v := verifier{stores: stores, retired: retired}
+	v := verifier{Report: Report{Problems: []Problem{}}, stores: stores, retired: retired}
 	p := pass{of: 1}
 	for ; p.nth < p.of; p.nth++ {
 		if err := p.gather(ctx, t, stores); err != nil {

@@ -59,6 +59,9 @@ func (c *evacuateCmd) Run(con *console) error {
 		}
 		return c.set(con, key, control.Switch{}, c.Site+": no longer being emptied", " from the next window on")
 	}
+	if c.Timeout != 0 && !c.Wait {
+		return fmt.Errorf("%w: --timeout is of --wait", errUsage)
+	}
 	if c.Wait && c.NATS == "" {
 		return fmt.Errorf("%w: --wait works on a running Penstock: name its bus with --nats", errUsage)
 	}
@@ -102,13 +105,21 @@ func (c *evacuateCmd) Run(con *console) error {
 	})
 }
 
-// isOn reports whether the site is being emptied already.
+// isOn reports whether the site is being emptied already. One that decisions do
+// not know is refused: it would be called empty, which a slip of the pen is not.
 func (c *evacuateCmd) isOn(con *console) (on bool, err error) {
 	b, client, err := c.open(con, "operator")
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
+	sites, err := topology.SitesInForce(con.ctx, client)
+	if err != nil {
+		return false, err
+	}
+	if len(sites) > 0 && !slices.Contains(sites, c.Site) {
+		return false, fmt.Errorf("%w: there is no site %q; the last decision knew %s", errUsage, c.Site, strings.Join(sites, ", "))
+	}
 	s, err := topology.EvacuationSince(con.ctx, client, c.Site)
 	return s != nil && s.On, err
 }

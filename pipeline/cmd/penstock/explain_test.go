@@ -205,6 +205,7 @@ func TestOperatorVerbsOnAFinishedReplay(t *testing.T) {
 		}
 	}
 	refused(t, 1, []string{"rollback", "placement", "--to", "2015-05-17T12:00:00Z", "--state", state}, ended, "rollback works on a running Penstock")
+	refused(t, 2, []string{"evacuate", "moon", "--state", state}, `there is no site "moon"; the last decision knew `, "eu-west")
 	refused(t, 2, []string{"rollback", "placement", "--to", "2199-01-01T00:00:00Z", "--state", state}, "2199-01-01T00:00:00Z is in the future")
 	text := must(t, "status", "--state", state)
 	for _, want := range []string{"placement: mode act", "operator: mode advise", "FROZEN", "EVENTS", "owners: watermark 2015-"} {
@@ -258,7 +259,9 @@ func TestExplainAndVerifyOfADamagedReplay(t *testing.T) {
 	}
 
 	verify := []string{"locations", "verify", "--replay", "--config", example("world.yaml"), "--state", state}
-	must(t, verify...)
+	if text := must(t, append([]string{"--json"}, verify...)...); !strings.Contains(text, `"problems":[]`) || !strings.Contains(text, `"live":`) {
+		t.Errorf("verified:\n%s", text)
+	}
 	cfg, err := config.Load(example("world.yaml"))
 	if err != nil {
 		t.Fatal(err)

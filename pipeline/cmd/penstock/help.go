@@ -70,3 +70,42 @@ func (evacuateCmd) Help() string {
   penstock --json evacuate us-east --nats nats://127.0.0.1:4222
   penstock evacuate us-east --off --nats nats://127.0.0.1:4222`
 }
+
+// Help shows status.
+func (statusCmd) Help() string {
+	return `Examples:
+  penstock status
+  penstock --json status --nats nats://127.0.0.1:4222`
+}
+
+// Help shows shadow reports.
+func (shadowCmd) Help() string {
+	return `Examples:
+  penstock shadow --config penstock.yaml --nats nats://127.0.0.1:4222
+  penstock shadow --config penstock.yaml --policy optimal --from 2026-03-01T00:00:00Z --out shadow
+  penstock --json shadow --config infra/examples/paper.yaml --state penstock-out/state`
+}
+
+// Help shows doctors.
+func (doctorCmd) Help() string {
+	return `Examples:
+  penstock doctor --config penstock.yaml --nats nats://127.0.0.1:4222
+  penstock doctor --config penstock.yaml --serve --no-bus
+  penstock --json doctor --state penstock-out/state
+
+It fails (exit code 1) if something is broken; what deserves a look is no failure.`
+}
+
+// Help shows purges.
+func (purgeCmd) Help() string {
+	return `Examples:
+  penstock purge --nats nats://127.0.0.1:4222
+  penstock purge --config penstock.yaml --state penstock-state`
+}
+
+// Help shows modes.
+func (modeCmd) Help() string {
+	return `Examples:
+  penstock mode placement act --nats nats://127.0.0.1:4222
+  penstock mode placement advise --nats nats://127.0.0.1:4222`
+}

@@ -139,6 +139,9 @@ type locationsExportCmd struct {
 
 // Run exports locations. A file is there whole or not at all.
 func (c *locationsExportCmd) Run(con *console) error {
+	if c.Out == "" && con.json {
+		return fmt.Errorf("%w: --json tells of a file that --out names; without one an export is CSV", errUsage)
+	}
 	return c.with(con, func(_ *bus.Client, t *locations.KV) error {
 		if c.Out == "" {
 			_, err := locations.Export(con.ctx, con.out, t, locations.CSV)
@@ -155,6 +158,9 @@ func (c *locationsExportCmd) Run(con *console) error {
 		})
 		if err != nil {
 			return err
+		}
+		if con.json {
+			return json.NewEncoder(con.out).Encode(map[string]any{"locations": n, "file": c.Out})
 		}
 		_, err = fmt.Fprintf(con.out, "%d locations written to %s\n", n, c.Out)
 		return err

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 
 	"penstock/pipeline/config"
@@ -29,6 +31,9 @@ func (c *purgeCmd) Run(con *console) error {
 		return err
 	}
 	n, err := topology.Purge(con.ctx, topology.PurgeOptions{Config: cfg, State: c.State, Prefix: c.Prefix, Name: c.Name, Logger: con.logger()})
+	if con.json {
+		return errors.Join(err, json.NewEncoder(con.out).Encode(map[string]int{"deleted": n}))
+	}
 	fmt.Fprintf(con.out, "deleted %d copies that had moved away\n", n)
 	return err
 }

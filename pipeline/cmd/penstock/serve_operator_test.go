@@ -394,6 +394,8 @@ func TestOperatorsWordsThatMeanNothing(t *testing.T) {
 		"takes the stores of --config":       {"locations", "import", "--from-stores"},
 		"--off has nothing to wait for":      {"evacuate", "east", "--off", "--wait", "--nats", "nats://127.0.0.1:1"},
 		"--wait works on a running Penstock": {"evacuate", "east", "--wait", "--state", dir},
+		"without one an export is CSV":       {"--json", "locations", "export", "--state", dir},
+		"--timeout is of --wait":             {"evacuate", "east", "--timeout", "3s", "--state", dir},
 		`penstock.yaml has no site "moon"`:   {"evacuate", "moon", "--config", cfg, "--nats", "nats://127.0.0.1:1"},
 		"must be one of \"placement\"":       {"mode", "everything", "act"},
 		"is in the future":                   {"rollback", "placement", "--to", "2999-01-01T00:00:00Z", "--state", dir},
