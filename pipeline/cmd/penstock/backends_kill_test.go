@@ -14,6 +14,7 @@ import (
 
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/schemas/control"
 	"penstock/schemas/subject"
 )
 
@@ -98,11 +99,13 @@ type killing struct {
 	args []string // of serve
 	url  string   // of the bus
 	// want is where each owner's data is once all moves are done.
-	want  map[string]string
-	moves int // that were decided
-	pairs [][2]string
-	steps []string
-	done  []killed
+	want     map[string]string
+	moves    int       // that were decided
+	due      time.Time // end of the last window, while its decision was not seen
+	dueMoves int       // that it must have
+	pairs    [][2]string
+	steps    []string
+	done     []killed
 }
 
 const killOwners = 14
@@ -114,8 +117,9 @@ func (k *killing) run(n, kills int) {
 	k.draw(n * kills)
 	s := k.begin()
 	ctx, stop := context.WithCancel(k.t.Context())
-	defer stop()
 	var writers sync.WaitGroup
+	defer writers.Wait()
+	defer stop()
 	last := make([]uint64, killOwners)
 	for i := range killOwners {
 		at := k.w.at[ownerName(i)]
@@ -135,7 +139,7 @@ func (k *killing) run(n, kills int) {
 	if s = k.await(""); !k.settled(s) {
 		k.t.Fatalf("the process has ended: %s", s.errs.String())
 	}
-	k.window(k.scatter(nil))
+	k.window(s, k.scatter(nil))
 	k.settled(s)
 	stop()
 	writers.Wait()
@@ -181,7 +185,7 @@ func (k *killing) begin() *server {
 		k.e.fill(site, owner)
 	}
 	must(k.t, "mode", "placement", "act", "--nats", k.url)
-	k.window(k.w.at)
+	k.window(s, k.w.at)
 	return s
 }
 
@@ -203,21 +207,45 @@ func (k *killing) scatter(fixed map[string]string) map[string]string {
 	return out
 }
 
-// window sends the requests of a window and waits for its decision.
-func (k *killing) window(to map[string]string) {
+// window sends the requests of a window and waits for its decision, or for the
+// death of the process: with it a bus of its own is gone, and who killed it was the
+// first to see the decision.
+func (k *killing) window(s *server, to map[string]string) {
 	k.t.Helper()
-	want := 0
+	k.due, k.dueMoves = k.w.sendTo(k.e, to), 0
 	for owner, site := range to {
 		if k.w.at[owner] != site {
-			want++
+			k.dueMoves++
 		}
 	}
-	d := k.w.decision(k.w.sendTo(k.e, to))
-	if moves(d) != want {
-		k.t.Fatalf("%d moves, expected %d; reasons %v", moves(d), want, codes(d))
-	}
-	k.moves += want
+	k.moves += k.dueMoves
 	k.want = to
+	eventually(k.t, "the decision", func() bool { return s.gone() || k.decided() })
+}
+
+// decided looks for the decision of the last window, which must be of as many moves
+// as there are owners elsewhere.
+func (k *killing) decided() bool {
+	k.t.Helper()
+	if k.due.IsZero() {
+		return true
+	}
+	m, err := k.w.c.Last(k.t.Context(), subject.CommandsStream, subject.Decisions(string(control.Placement)))
+	if err != nil {
+		return false
+	}
+	d, err := control.DecodeDecision(m.Data)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	if !d.Window.End.Equal(k.due) {
+		return false
+	}
+	if moves(d) != k.dueMoves {
+		k.t.Fatalf("%d moves, expected %d; reasons %v", moves(d), k.dueMoves, codes(d))
+	}
+	k.due = time.Time{}
+	return true
 }
 
 // await starts the process, which is to kill itself at the point, and waits until
@@ -251,7 +279,7 @@ func (k *killing) settled(s *server) bool {
 			return true
 		}
 		st, err := k.w.c.State(k.t.Context(), subject.OutcomesStream)
-		return err == nil && st.Msgs >= uint64(k.moves)
+		return err == nil && st.Msgs >= uint64(k.moves) && k.decided()
 	})
 	if s.gone() {
 		return false
@@ -288,7 +316,7 @@ func (k *killing) round() {
 		k.die(s, d)
 		return
 	}
-	k.window(k.scatter(targets))
+	k.window(s, k.scatter(targets))
 	if step == "deleted" {
 		if !k.settled(s) {
 			k.t.Fatalf("the process has ended: %s", s.errs.String())

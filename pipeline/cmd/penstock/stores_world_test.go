@@ -301,5 +301,8 @@ func (e *estate) post(owner, at string, n uint64) (string, error) {
 			return at, err
 		case <-pause.C:
 		}
+		if e.t.Failed() {
+			return at, fmt.Errorf("given up, with the test: %w", err)
+		}
 	}
 }
