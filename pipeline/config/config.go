@@ -82,8 +82,9 @@ type Placement struct {
 	// DeleteAfter is how long a copy that moved away is kept, in wall time. A
 	// replay keeps none past its end.
 	DeleteAfter Duration `yaml:"delete_after"`
-	// Cooldown is how long an owner that moved stays, in event time.
-	Cooldown Duration `yaml:"cooldown"`
+	// Cooldown is how long an owner that moved stays, in event time: see
+	// [Placement.CooldownOf].
+	Cooldown AutoDuration `yaml:"cooldown"`
 	// BackOff is for how many windows at most an owner is left alone whose moves
 	// fail, 1 to 64: it is 1, 2, 4 and so on after each failure in a row.
 	BackOff int `yaml:"back_off"`
@@ -95,6 +96,19 @@ type Placement struct {
 	Objective Objective `yaml:"objective"`
 	// TTL is how long a command is valid after it was sent.
 	TTL Duration `yaml:"ttl"`
+}
+
+// CooldownOf is the cooldown under a policy (tmatch or optimal). Auto is none for
+// tmatch, as the paper has none, and three windows for optimal, which weighs each
+// window anew: without one it would follow noisy load back and forth.
+func (p *Placement) CooldownOf(policy string) time.Duration {
+	switch {
+	case !p.Cooldown.Auto:
+		return p.Cooldown.Std()
+	case policy == "optimal":
+		return 3 * p.Window.Std()
+	}
+	return 0
 }
 
 // Limits of one window; 0 is unlimited.
@@ -226,7 +240,7 @@ func Default() Config {
 		Placement: Placement{
 			Policy: Auto, Window: Duration(time.Hour), Alpha: 0.3, Beta: 0.7,
 			Objective: Objective{Overload: 100, PerGB: 1, PerUSD: 1, Margin: 0.02},
-			Place:     Auto, Traffic: "owner", DeleteAfter: Duration(24 * time.Hour),
+			Place:     Auto, Traffic: "owner", DeleteAfter: Duration(24 * time.Hour), Cooldown: AutoDuration{Auto: true},
 			Limits: Limits{Moves: 10_000, Bytes: 10_000_000_000}, TTL: Duration(24 * time.Hour), BackOff: 64,
 		},
 		Split:     Split{Policy: "greedy", Window: Duration(10 * time.Second), History: 5, MinSamples: 30, MaxStep: Step{Down: 0.5, Up: 0.2}},

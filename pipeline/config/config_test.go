@@ -110,3 +110,24 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestCooldownFollowsThePolicyUnlessItIsSet(t *testing.T) {
+	site := "sites: [{name: a, lat: 1, lon: 2, capacity: 1MB/h}]\n"
+	for text, want := range map[string][2]time.Duration{ // under tmatch, under optimal
+		"":                              {0, 3 * time.Hour},
+		"placement: {cooldown: auto}\n": {0, 3 * time.Hour},
+		"placement: {cooldown: 0s}\n":   {0, 0},
+		"placement: {cooldown: 90m}\n":  {90 * time.Minute, 90 * time.Minute},
+	} {
+		c, err := Read("x.yaml", []byte(site+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := c.Placement; p.CooldownOf("tmatch") != want[0] || p.CooldownOf("optimal") != want[1] {
+			t.Errorf("%q: %v, %v", text, p.CooldownOf("tmatch"), p.CooldownOf("optimal"))
+		}
+	}
+	if _, err := Read("x.yaml", []byte(site+"placement: {cooldown: never}\n")); err == nil || !strings.Contains(err.Error(), "or auto") {
+		t.Errorf("never: %v", err)
+	}
+}

@@ -141,7 +141,7 @@ func (d *decoder) decode(n ast.Node, path string, v reflect.Value) {
 		return
 	}
 	switch v.Interface().(type) {
-	case Duration, Size, Rate:
+	case Duration, AutoDuration, Size, Rate:
 		d.unit(n, path, v)
 		return
 	}
@@ -252,6 +252,8 @@ func (d *decoder) unit(n ast.Node, path string, v reflect.Value) {
 	switch v.Interface().(type) {
 	case Duration:
 		parsed, err = parseDuration(text)
+	case AutoDuration:
+		parsed, err = parseAutoDuration(text)
 	case Size:
 		var s int64
 		s, err = parseSize(text)

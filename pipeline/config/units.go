@@ -27,6 +27,12 @@ func (d Duration) String() string {
 	return s
 }
 
+// AutoDuration is a Duration, or auto: then something else decides.
+type AutoDuration struct {
+	Auto bool
+	Duration
+}
+
 // Size is bytes: 512, 64KB, 130MB, 10GB; 1 MB = 10⁶ B (DESIGN §4.1).
 type Size int64
 
@@ -86,6 +92,17 @@ func parseRate(s string) (Rate, error) {
 		return Rate{}, fmt.Errorf("expected %s", "a rate below 9000 PB a day")
 	}
 	return Rate{PerDay: n * perDay}, nil
+}
+
+func parseAutoDuration(s string) (AutoDuration, error) {
+	if s == Auto {
+		return AutoDuration{Auto: true}, nil
+	}
+	d, err := parseDuration(s)
+	if err != nil {
+		err = fmt.Errorf("%w, or auto", err)
+	}
+	return AutoDuration{Duration: d}, err
 }
 
 func parseDuration(s string) (Duration, error) {

@@ -77,7 +77,11 @@ func (x *examination) capacities() {
 	if rest := total - large; len(c.Sites) > 1 && rest < large {
 		x.add("capacity", "site "+hi.Name, Look, "the other sites together can't take its load", "it can't be evacuated when it is full")
 	}
-	if c.Placement.Cooldown.Std() == 0 {
+	policy := c.Placement.Policy
+	if policy == config.Auto {
+		policy = "optimal" // That of serve.
+	}
+	if c.Placement.CooldownOf(policy) == 0 {
 		x.add("configuration", "placement.cooldown", Look, "0: an owner may be moved again in the next window",
 			"some windows, such as "+config.Duration(3*time.Hour).String()+", keep noisy load from moving owners back and forth")
 	}

@@ -87,7 +87,7 @@ func TestConfigurations(t *testing.T) {
 		"a wrong unit":       {"sites: [{name: a, lat: 1, lon: 2, capacity: 1KB/h}, {name: b, lat: 9, lon: 2, capacity: 10MB/h}]", "capacity", "site a", Look, "unit"},
 		"no room to empty":   {"sites: [{name: a, lat: 1, lon: 2, capacity: 1MB/h}, {name: b, lat: 9, lon: 2, capacity: 2MB/h}]", "capacity", "site b", Look, "evacuated"},
 		"no headroom":        {"sites: [{name: a, lat: 1, lon: 2, capacity: 1MB/h}]", "configuration", "placement.headroom", Look, "last byte"},
-		"no cooldown":        {"sites: [{name: a, lat: 1, lon: 2, capacity: 1MB/h}]", "configuration", "placement.cooldown", Look, "back and forth"},
+		"no cooldown":        {"placement: {policy: tmatch}\nsites: [{name: a, lat: 1, lon: 2, capacity: 1MB/h}]", "configuration", "placement.cooldown", Look, "back and forth"},
 		"bound to one site":  {sites + "residency: [{match: x, sites: [a]}]", "configuration", "residency[0]", Look, "at a only"},
 		"a rule behind all":  {sites + "residency: [{match: \"*\", sites: [a, b]}, {match: x, sites: [a, b]}]", "configuration", "residency[1]", Look, "never reached"},
 		"kinds of no effect": {sites + "split: {history: 9}", "configuration", "file", Look, "placement only"},

@@ -25,7 +25,7 @@ func placementConfig(cfg *config.Config, policy string, friends []placement.Frie
 	out := placement.Config{
 		Window: p.Window.Std(), Alpha: p.Alpha, Beta: p.Beta, Headroom: p.Headroom, TieTolerance: p.TieTolerance,
 		Place: p.Place, Traffic: p.Traffic, Limits: placement.Limits{Moves: p.Limits.Moves, Bytes: int64(p.Limits.Bytes)},
-		Cooldown: p.Cooldown.Std(), MinRequests: int64(p.MinRequests), Friends: friends, Locations: locations,
+		Cooldown: p.CooldownOf(policy), MinRequests: int64(p.MinRequests), Friends: friends, Locations: locations,
 		Policy: policy, BackOff: p.BackOff,
 	}
 	if policy == placement.Optimal {
