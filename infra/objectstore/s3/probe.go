@@ -100,8 +100,9 @@ func (b *bucket) mustConflict(ctx context.Context, key string, o minio.PutObject
 	}
 }
 
-// race lets rivals write one object on the same condition, none whole before all
-// have begun. It returns the winner's ETag.
+// race lets rivals write one object on the same condition, none whole before the
+// service has begun with all, so that one that compares before it has the content
+// has done so for all. It returns the winner's ETag.
 func (b *bucket) race(ctx context.Context, key, etag string) (string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -181,7 +182,7 @@ func (b *bucket) rival(ctx context.Context, key, etag string, content []byte, bo
 	} else {
 		o.SetMatchETag(etag)
 	}
-	info, err := b.putFrom(ctx, key, body, digests(content), int64(len(content)), o)
+	info, err := b.putFrom(awaited(ctx), key, body, digests(content), int64(len(content)), o)
 	return info.ETag, err
 }
 

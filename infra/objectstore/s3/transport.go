@@ -57,6 +57,8 @@ func newTransport(o *Options, slow func(time.Duration)) *transport {
 		IdleConnTimeout:     o.Timeout,
 		// Content is what it is: nothing is to unpack it on the way.
 		DisableCompression: true,
+		// Of requests that expect a word before their content (see awaited).
+		ExpectContinueTimeout: awaitedFor,
 	}
 	return t
 }
@@ -66,6 +68,10 @@ func newTransport(o *Options, slow func(time.Duration)) *transport {
 // the content, and then take what is left of it for the next request.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	var conn net.Conn
+	if r.Context().Value(awaitedKey{}) != nil {
+		r = r.Clone(r.Context())
+		r.Header.Set("Expect", "100-continue")
+	}
 	if r.Body != nil {
 		r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
 			GotConn: func(i httptrace.GotConnInfo) { conn = i.Conn },
@@ -88,6 +94,17 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		res.Body = &lastBody{res.Body, conn}
 	}
 	return res, nil
+}
+
+// awaitedFor is how long a service is waited for that doesn't say go on.
+const awaitedFor = time.Second
+
+type awaitedKey struct{}
+
+// awaited has the content of requests sent when the service says that it has begun
+// with them, by HTTP's 100 Continue.
+func awaited(ctx context.Context) context.Context {
+	return context.WithValue(ctx, awaitedKey{}, true)
 }
 
 type contentKey struct{}
