@@ -95,18 +95,13 @@ type Option func(*Collector)
 // is bound to the same sites.
 func WithRTTs(r *RTTs) Option { return func(c *Collector) { c.rtts = r } }
 
-// WithBaselines sets the constants of the baselines.
-func WithBaselines(o baselines.Options) Option {
-	return func(c *Collector) { c.box = newBox(c.sites, o) }
-}
-
 // newBox returns the baselines for a report's sites.
-func newBox(sites []Site, o baselines.Options) *baselines.Box {
+func newBox(sites []Site) *baselines.Box {
 	places := make([]baselines.Site, len(sites))
 	for i, s := range sites {
 		places[i] = baselines.Site{Lat: s.Lat, Lon: s.Lon, Capacity: s.Capacity}
 	}
-	return baselines.New(places, o)
+	return baselines.New(places, baselines.Options{})
 }
 
 // NewCollector returns a collector for sites in config order and windows of
@@ -116,11 +111,9 @@ func NewCollector(sites []Site, width time.Duration, options ...Option) *Collect
 	for i, s := range sites {
 		c.index[s.Name] = int16(i)
 	}
+	c.box = newBox(sites)
 	for _, o := range options {
 		o(c)
-	}
-	if c.box == nil {
-		c.box = newBox(sites, baselines.Options{})
 	}
 	if c.rtts == nil {
 		c.rtts = ByFormula(sites)

@@ -1,12 +1,6 @@
 package report
 
-import (
-	"cmp"
-	"slices"
-	"time"
-
-	"penstock/schemas/control"
-)
+import "cmp"
 
 // The kinds of reports.
 const (
@@ -140,20 +134,4 @@ func (c *Collector) whyUnknown() string {
 		return "the configuration lacks the sites that the recording names"
 	}
 	return ""
-}
-
-// Decided takes the record of a window into a report of closed windows: case,
-// mode and reasons. A record of another window changes nothing.
-func (r *Report) Decided(d *control.Decision) {
-	i, ok := slices.BinarySearchFunc(r.Windows, d.Window.End, func(w WindowReport, t time.Time) int { return w.End.Compare(t) })
-	if !ok {
-		return
-	}
-	w := &r.Windows[i]
-	w.Case, w.Mode = d.Case, string(d.Mode)
-	w.Reasons = map[string]int64{}
-	for _, reason := range d.Reasons {
-		w.Reasons[reason.Code] += max(reason.Count, 1)
-		r.Reasons[reason.Code] += max(reason.Count, 1)
-	}
 }

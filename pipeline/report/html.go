@@ -65,8 +65,11 @@ func (r *Report) notes() []string {
 	if l.File != "" {
 		out[0] = fmt.Sprintf("Latency delays are those of the table %s: %d pairs of a site and one of %d regions; a user belongs to the nearest region.", l.File, l.Pairs, l.Regions)
 		if len(l.Missing) > 0 {
-			out = append(out, fmt.Sprintf("%d pairs are missing in it (%s): there the formula of distance, which is assumed, stands in, for %s requests of %s.",
-				len(l.Missing), some(l.Missing, 5), grouped(fmt.Sprint(l.Requests)), r.compared()[0].Name))
+			note := fmt.Sprintf("%d pairs are missing in it (%s): there the formula of distance, which is assumed, stands in", len(l.Missing), some(l.Missing, 5))
+			if r.Kind != KindShadow { // Windows of a shadow report are not counted by pair.
+				note += fmt.Sprintf(", for %s requests of %s", grouped(fmt.Sprint(l.Requests)), r.compared()[0].Name)
+			}
+			out = append(out, note+".")
 		}
 		if len(l.Foreign) > 0 {
 			out = append(out, fmt.Sprintf("It has rows of sites that the configuration lacks: %s.", some(l.Foreign, 5)))

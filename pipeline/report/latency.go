@@ -119,7 +119,7 @@ func (r *RTTs) fill(l *Latency, index map[string]int) {
 			}
 			continue
 		}
-		r.table[m.region*len(r.sites)+s] = int32(m.ms*1000 + 0.5)
+		r.table[m.region*len(r.sites)+s] = int32(float64(m.ms*1000) + 0.5)
 		r.source.Pairs++
 	}
 }
@@ -135,7 +135,7 @@ func (r *RTTs) Between(at sphere.Vector, site int) (us int64, measured bool) {
 			return int64(t), true
 		}
 	}
-	return int64(sphere.RTT(sphere.Distance(at, r.sites[site]))*1000 + 0.5), false
+	return int64(float64(sphere.RTT(sphere.Distance(at, r.sites[site]))*1000) + 0.5), false
 }
 
 // region returns the region nearest to a place.

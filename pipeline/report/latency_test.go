@@ -187,6 +187,11 @@ func TestReportSaysWhatIsNotMeasured(t *testing.T) {
 			t.Errorf("the summary lacks %q:\n%s", want, b.String())
 		}
 	}
+	// A shadow report does not count them, and says no number.
+	r.Kind = KindShadow
+	if notes := strings.Join(r.notes(), "\n"); !strings.Contains(notes, "which is assumed, stands in.") {
+		t.Errorf("notes of a shadow report:\n%s", notes)
+	}
 }
 
 // The measured round trips between clouds, brought into the table's form as its

@@ -120,9 +120,6 @@ func (p *Places) Len() int { return len(p.known) }
 // At returns a place's unit vector.
 func (p *Places) At(place int32) sphere.Vector { return p.known[place].at }
 
-// Near returns the site nearest to a place.
-func (p *Places) Near(place int32) int16 { return p.known[place].near }
-
 // Full reports that many places are known: the caller may [Places.Reset] once it
 // holds no numbers.
 func (p *Places) Full() bool { return len(p.known) >= maxPlaces }

@@ -71,7 +71,7 @@ func (t *Policy) LastPlan() Plan {
 	if sum.traffic > 0 {
 		perByte *= float64(sum.busy) / float64(sum.traffic)
 	}
-	out.Overload = perByte * float64(out.OverBytes)
+	out.Overload = float64(perByte * float64(out.OverBytes))
 	out.Total = out.Weight + out.Moving + out.Overload
 	if t.config.Policy == Optimal && !sum.closed {
 		out.Bound = l.bound + sum.fixed.float()/unit + float64(perByte*float64(l.fixedOver))
