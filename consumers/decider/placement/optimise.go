@@ -320,7 +320,7 @@ func (o *optimiser) report() {
 		}
 		p.reasons.add(OverCapacity, site.Name, leave, map[string]any{
 			"load": o.stay[j+1], "limit": t.limit[j+1], "excess": excess, "relieved": relieved,
-		}, "load %d B is %d B above what the site takes; owners with %d B leave it", o.stay[j+1], excess, relieved)
+		}, "load %d B is %d B above what the site takes; owners with %d B are to leave it", o.stay[j+1], excess, relieved)
 	}
 	if within > 0 {
 		p.reasons.add(WithinCapacity, "", int64(within), nil, "sites whose load is within their capacity")
