@@ -87,13 +87,16 @@ func (r *Report) notes() []string {
 	if !r.ServingUSD.Known() {
 		out = append(out, "No site has a price for egress (prices.egress), so that money is unknown.")
 	}
+	if r.Requests == 0 && len(r.Windows) > 0 {
+		out = append(out, fmt.Sprintf("%s has a known site for no request: does the configuration name the sites that served?", r.compared()[0].Name))
+	}
 	for _, c := range r.compared() {
 		switch {
 		case c.Unknown != "":
 			out = append(out, fmt.Sprintf("%s is unknown: %s.", c.Name, c.Unknown))
 		case c.Requests != r.Requests:
-			out = append(out, fmt.Sprintf("%s has a known site for %s of the %s requests: all its figures are over these.", c.Name,
-				grouped(c.Requests.Text(0)), grouped(r.Requests.Text(0))))
+			out = append(out, fmt.Sprintf("%s has a known site for %s requests, %s for %s: all its figures are over these.", c.Name,
+				grouped(c.Requests.Text(0)), r.compared()[0].Name, grouped(r.Requests.Text(0))))
 		}
 	}
 	return out

@@ -374,3 +374,24 @@ func TestTextsForPeople(t *testing.T) {
 		}
 	}
 }
+
+// TestNotesOfSitesThatNobodyKnows: a configuration of other sites than those that
+// served is told, and no strategy is said to have more requests than there are.
+func TestNotesOfSitesThatNobodyKnows(t *testing.T) {
+	t.Parallel()
+	p := played()
+	for i := range p.Strategies[0].Windows {
+		p.Strategies[0].Windows[i] = StrategyWindow{}
+	}
+	var r Report
+	p.Fill(&r)
+	notes := strings.Join(r.notes(), "\n")
+	for _, want := range []string{
+		"optimal has a known site for no request: does the configuration name the sites that served?",
+		"nearest-replica has a known site for 10 requests, optimal for 0: all its figures are over these.",
+	} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("the notes lack %q:\n%s", want, notes)
+		}
+	}
+}
