@@ -140,15 +140,18 @@ func (o *optimiser) listMovers(w, lo, hi int, part *moverPart, relief, rest []en
 // must) is dropped.
 func (o *optimiser) guard() {
 	p := o.p
-	moves, volume := o.limits()
-	limited := !p.in.Operator.Frozen && (int64(o.moved) > moves || o.volume() > volume)
+	moves, volume := p.t.limits()
+	beyond := func() bool { return int64(o.moved) > moves || o.volume() > volume }
+	limited := !p.in.Operator.Frozen && beyond()
 	if o.moved > 0 && (limited || !o.solution.Exact) {
 		relief, rest, gain, stay := o.movers()
 		lost := gain.float() + float64(o.perByte*float64(o.aboveAll(stay)-o.aboveAll(p.expected)))
 		if !o.solution.Exact && lost < 0 {
 			o.drop(relief, rest)
 			o.cost += lost
-			limited = false
+			// Those who must leave are under the limits like any.
+			relief, rest = o.leaving(relief), o.leaving(rest)
+			limited = limited && beyond()
 		}
 		if limited {
 			o.limit(relief, rest, moves, volume)
@@ -160,17 +163,6 @@ func (o *optimiser) guard() {
 		return
 	}
 	o.pick()
-}
-
-func (o *optimiser) limits() (moves, volume int64) {
-	moves, volume = int64(o.p.t.config.Limits.Moves), o.p.t.config.Limits.Bytes
-	if moves == 0 {
-		moves = math.MaxInt64
-	}
-	if volume == 0 {
-		volume = math.MaxInt64
-	}
-	return moves, volume
 }
 
 // volume is how many stored bytes the plan moves, as far as 64 bits hold it.
@@ -206,6 +198,11 @@ func (o *optimiser) drop(lists ...[]entry) {
 			}
 		}
 	}
+}
+
+// leaving are the entries of those whom the plan still moves.
+func (o *optimiser) leaving(list []entry) []entry {
+	return slices.DeleteFunc(list, func(e entry) bool { return !o.leaves(e.id) })
 }
 
 // pick lists what is moved, and why.

@@ -13,13 +13,7 @@ import (
 // that is too large for the bytes that are left lets smaller ones pass.
 func (p *plan) guard() {
 	t := p.t
-	moves, volume := int64(t.config.Limits.Moves), t.config.Limits.Bytes
-	if moves == 0 {
-		moves = math.MaxInt64
-	}
-	if volume == 0 {
-		volume = math.MaxInt64
-	}
+	moves, volume := t.limits()
 	first := p.picks
 	rest := queue{entries: p.movers()}
 	p.picks = nil
@@ -54,6 +48,18 @@ func (p *plan) guard() {
 	} else {
 		p.holdAll(rest.entries[rest.at:], MoveLimit)
 	}
+}
+
+// limits are the most moves and stored bytes of a window.
+func (t *Policy) limits() (moves, volume int64) {
+	moves, volume = int64(t.config.Limits.Moves), t.config.Limits.Bytes
+	if moves == 0 {
+		moves = math.MaxInt64
+	}
+	if volume == 0 {
+		volume = math.MaxInt64
+	}
+	return moves, volume
 }
 
 // holdAll holds many owners back.

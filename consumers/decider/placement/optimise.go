@@ -143,21 +143,11 @@ func (t *Policy) ruleOf(id int32) uint16 {
 // fixedAt returns the site of an owner that may not be moved and why, freeItem
 // of one that may.
 func (o *optimiser) fixedAt(id int32) (uint16, Code) {
-	t, s := o.p.t, o.p.t.state
-	site := s.site[id]
-	switch {
-	case site == 0:
-		return 0, LocationUnknown
-	case int(site) > len(t.config.Sites):
-		return 0, UnknownSite
+	t := o.p.t
+	if to, why := t.unsettled(id); why != noReason {
+		return to, why
 	}
-	if to := s.pending(id); to != 0 {
-		if int(to) > len(t.config.Sites) {
-			to = 0
-		}
-		return to, MoveUnderWay
-	}
-	rule := t.ruleOf(id)
+	site, rule := t.state.site[id], t.ruleOf(id)
 	if !o.open[rule][site-1] && !o.hasOther(id, rule) {
 		return site, NoAllowedSite
 	}

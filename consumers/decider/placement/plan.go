@@ -168,19 +168,10 @@ func (p *plan) base() {
 // if it is to be moved there.
 func (p *plan) baseOf(id int32, m *matcher) (uint16, Code) {
 	t, s := p.t, p.t.state
+	if to, why := t.unsettled(id); why != noReason {
+		return to, why
+	}
 	site := s.site[id]
-	switch {
-	case site == 0:
-		return 0, LocationUnknown
-	case int(site) > len(t.config.Sites):
-		return 0, UnknownSite
-	}
-	if to := s.pending(id); to != 0 {
-		if int(to) > len(t.config.Sites) {
-			to = 0
-		}
-		return to, MoveUnderWay
-	}
 	if p.kind == continuousOverhead && s.flags[id]&matched != 0 && t.allowed(id)[site-1] {
 		return site, WithinCapacity
 	}
@@ -198,6 +189,26 @@ func (p *plan) baseOf(id int32, m *matcher) (uint16, Code) {
 		return site, Rejected
 	}
 	return best, noReason
+}
+
+// unsettled returns where an owner counts that is at no site of the configuration
+// or on its way to another, and why it isn't moved; no reason for all others.
+func (t *Policy) unsettled(id int32) (uint16, Code) {
+	s := t.state
+	switch site := s.site[id]; {
+	case site == 0:
+		return 0, LocationUnknown
+	case int(site) > len(t.config.Sites):
+		return 0, UnknownSite
+	}
+	switch to := s.pending(id); {
+	case to == 0:
+		return 0, noReason
+	case int(to) > len(t.config.Sites):
+		return 0, MoveUnderWay
+	default:
+		return to, MoveUnderWay
+	}
 }
 
 // best returns an owner's L-match, 0 if no site is allowed.
