@@ -73,7 +73,7 @@ const (
 // itself.
 var standsInTheWay = map[string]string{
 	placement.Pinned.String():        "it is pinned: penstock locations unpin",
-	placement.NoAllowedSite.String(): "residency leaves it no other site",
+	placement.NoAllowedSite.String(): "residency and evacuations leave it no other site",
 	placement.NoRoom.String():        "no other site has room for its traffic",
 	placement.Rejected.String():      "the same move was refused before, and nothing has changed",
 	placement.UnknownSite.String():   "the configuration doesn't name the site",
