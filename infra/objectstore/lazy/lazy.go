@@ -7,10 +7,13 @@
 // A [Store] is closed until a call needs it; then it is opened, once for all who
 // wait, and stays open. A failed opening is the error of the calls that waited
 // for it; the next call after [Options.Pause] tries again, those before get the
-// same error. After Close every call returns [ErrClosed].
+// same error. An opening that takes longer than [Options.Patience] has failed: who
+// waits for a store that doesn't answer would keep others from their turn. After
+// Close every call returns [ErrClosed].
 package lazy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +34,8 @@ type Options struct {
 	Name string
 	// Open opens the store. If it is an io.Closer, Close closes it.
 	Open func(ctx context.Context) (objectstore.Store, error)
+	// Patience is how long an opening may take. Defaults to 30 s.
+	Patience time.Duration
 	// Pause is for how long a failure is remembered. Defaults to 1 s.
 	Pause time.Duration
 	// Clock defaults to the machine's.
@@ -53,9 +58,8 @@ var _ objectstore.Store = (*Store)(nil)
 
 // New returns a store that isn't open yet.
 func New(o Options) *Store {
-	if o.Pause == 0 {
-		o.Pause = time.Second
-	}
+	o.Patience = cmp.Or(o.Patience, 30*time.Second)
+	o.Pause = cmp.Or(o.Pause, time.Second)
 	if o.Clock == nil {
 		o.Clock = clock.System()
 	}
@@ -97,7 +101,9 @@ func (s *Store) get(ctx context.Context) (objectstore.Store, error) {
 		case s.busy == nil:
 			s.busy = make(chan struct{})
 			s.mu.Unlock()
-			s.try(ctx)
+			if err := s.try(ctx); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		busy := s.busy
@@ -111,9 +117,10 @@ func (s *Store) get(ctx context.Context) (objectstore.Store, error) {
 }
 
 // try opens the store and wakes those who wait for it. A caller whose context
-// ended has shown nothing about the store: its error is not remembered.
-func (s *Store) try(ctx context.Context) {
-	open, err := s.o.Open(ctx)
+// ended has shown nothing about the store: its error is its own, and is not
+// remembered.
+func (s *Store) try(ctx context.Context) error {
+	open, err := s.within(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.busy)
@@ -131,5 +138,32 @@ func (s *Store) try(ctx context.Context) {
 		if ctx.Err() != nil {
 			s.until = s.o.Clock.Now()
 		}
+		return s.failed
 	}
+	return nil
+}
+
+// errPatience ends an opening.
+var errPatience = errors.New("it takes too long")
+
+// within opens the store for as long as Patience lasts.
+func (s *Store) within(ctx context.Context) (objectstore.Store, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := s.o.Clock.NewTimer(s.o.Patience)
+	var over sync.WaitGroup
+	over.Go(func() {
+		defer timer.Stop()
+		select {
+		case <-timer.C():
+			cancel(errPatience)
+		case <-ctx.Done():
+		}
+	})
+	defer over.Wait()
+	defer cancel(nil)
+	open, err := s.o.Open(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errPatience) {
+		err = fmt.Errorf("%w: %w", errPatience, err)
+	}
+	return open, err
 }

@@ -95,3 +95,52 @@ func TestOneOpensForAll(t *testing.T) {
 		t.Errorf("opened %d times", tries.Load())
 	}
 }
+
+// TestPatience: an opening without an end fails, and the next one may do better.
+func TestPatience(t *testing.T) {
+	c := clock.NewManual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	tries := 0
+	s := New(Options{Name: "east", Clock: c, Patience: time.Minute, Open: func(ctx context.Context) (objectstore.Store, error) {
+		if tries++; tries > 1 {
+			return openDir(t), nil
+		}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
+	done := make(chan error, 1)
+	go func() { done <- s.Ready(t.Context()) }()
+	if err := c.Await(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	c.Advance(time.Minute)
+	if err := <-done; !errors.Is(err, errPatience) {
+		t.Errorf("an opening without an end: %v", err)
+	}
+	if err := s.Ready(t.Context()); !errors.Is(err, errPatience) || tries != 1 {
+		t.Errorf("within the pause: %v, %d tries", err, tries)
+	}
+	c.Advance(time.Second)
+	if err := s.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGivenUp: a caller whose context ends while it opens the store is told so, and
+// has shown nothing about the store: the next one tries at once.
+func TestGivenUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	tries := 0
+	s := New(Options{Name: "east", Pause: time.Hour, Open: func(ctx context.Context) (objectstore.Store, error) {
+		if tries++; tries > 1 {
+			return openDir(t), nil
+		}
+		cancel()
+		return nil, ctx.Err()
+	}})
+	if err := s.Ready(ctx); !errors.Is(err, context.Canceled) || tries != 1 {
+		t.Fatalf("%v after %d tries", err, tries)
+	}
+	if err := s.Ready(t.Context()); err != nil || tries != 2 {
+		t.Errorf("the next caller: %v after %d tries", err, tries)
+	}
+}
