@@ -55,6 +55,7 @@ type Metrics struct {
 	OutcomeTime Timing  // kind: from the command's delivery
 	MovedBytes  Counter // to
 	MovesOpen   Gauge   // part: moves in the journal that are not done
+	StoreEvents Counter // site, what: leftovers, lost leases, requests made again
 }
 
 // Accounts are the values of the label account of Rows, in the order of the
@@ -105,6 +106,7 @@ func New(r prometheus.Registerer, c clock.Clock) (*Metrics, error) {
 		OutcomeTime: b.timing("outcome_seconds", "From a command's delivery to its outcome.", "kind"),
 		MovedBytes:  b.counter("moved_bytes_total", "Bytes of data that were moved.", "to"),
 		MovesOpen:   b.gauge("moves_open", "Moves in the journal that are not done.", "part"),
+		StoreEvents: b.counter("store_events_total", "What a site's store gave up, left behind or did again, besides what was asked of it.", "site", "what"),
 	}
 	if b.err != nil {
 		return nil, fmt.Errorf("metrics: %w", b.err)

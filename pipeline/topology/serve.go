@@ -231,7 +231,7 @@ func (v *serving) startExecutor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stores, err := ConfiguredStores(ctx, v.Config, client, v.Logger)
+	stores, err := countedStores(ctx, v.Config, client, v.Logger, func(site, what string, n int64) { v.metrics.StoreEvents.Add(n, site, what) })
 	if err != nil {
 		return err
 	}

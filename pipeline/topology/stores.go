@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -17,6 +19,7 @@ import (
 	"penstock/infra/objectstore/dir"
 	"penstock/infra/objectstore/jetstream"
 	"penstock/infra/objectstore/lazy"
+	"penstock/infra/objectstore/manifest"
 	"penstock/infra/objectstore/postgres"
 	"penstock/infra/objectstore/s3"
 	"penstock/pipeline/config"
@@ -81,6 +84,12 @@ func CheckStores(cfg *config.Config) error {
 // that fails: one that is away must not keep the others' owners from being moved.
 // client is for stores on the bus. Close them.
 func ConfiguredStores(ctx context.Context, cfg *config.Config, client *bus.Client, log zerolog.Logger) (Stores, error) {
+	return countedStores(ctx, cfg, client, log, nil)
+}
+
+// countedStores are the configured ones, with a count of what they do by
+// themselves if count isn't nil.
+func countedStores(ctx context.Context, cfg *config.Config, client *bus.Client, log zerolog.Logger, count func(site, what string, n int64)) (Stores, error) {
 	if err := CheckStores(cfg); err != nil {
 		return nil, err
 	}
@@ -98,45 +107,74 @@ func ConfiguredStores(ctx context.Context, cfg *config.Config, client *bus.Clien
 			out[s.Name] = d
 			continue
 		}
-		log := log.With().Str("part", "store of "+s.Name).Logger()
-		l := lazy.New(lazy.Options{Name: st.Place(), Open: opener(cfg, st, client, log)})
-		if err := l.Ready(ctx); err != nil && ctx.Err() == nil {
-			log.Warn().Err(err).Msg("the store is away; it is tried again when it is needed")
+		o := opening{cfg: cfg, Store: st, client: client, log: log.With().Str("part", "store of "+s.Name).Logger()}
+		if count != nil {
+			o.count = func(what string, n int64) { count(s.Name, what, n) }
 		}
-		out[s.Name] = l
+		out[s.Name] = lazy.New(lazy.Options{Name: st.Place(), Open: o.open})
 	}
+	out.ready(ctx, log)
 	return out, nil
 }
 
-// opener returns what opens a store on another machine.
-func opener(cfg *config.Config, st config.Store, client *bus.Client, log zerolog.Logger) func(context.Context) (objectstore.Store, error) {
-	return func(ctx context.Context) (objectstore.Store, error) {
-		switch st.Kind {
-		case "jetstream":
-			if client == nil {
-				return nil, fmt.Errorf("%s is on the bus, which is not at hand: name it with --nats or --state: %w", st.Place(), ErrOptions)
-			}
-			return jetstream.Open(ctx, jetstream.Options{
-				JS: client.JS, Bucket: client.Stream(st.URL), Durable: cfg.Bus.Sync == "always", Replicas: client.Replicas(),
-			})
-		case "postgres":
-			o := postgres.Options{URL: st.URL, Schema: cfg.Stores.Postgres.Schema, Connections: cfg.Mover.Parallel, Logger: log}
-			for _, t := range cfg.Stores.Postgres.Tables {
-				o.Tables = append(o.Tables, postgres.Table(t))
-			}
-			return postgres.Open(ctx, o)
-		case "s3":
-			access, secret, err := st.Keys()
-			if err != nil {
-				return nil, err
-			}
-			return s3.Open(ctx, s3.Options{
-				Endpoint: st.Endpoint, Region: st.Region, Bucket: st.Bucket, Prefix: st.Prefix, AccessKey: access, SecretKey: secret,
-				Logger: log,
-			})
+// readyWithin is how long a start waits for stores on other machines.
+const readyWithin = 10 * time.Second
+
+// ready opens what is to be opened, all at once, and says what is away.
+func (s Stores) ready(ctx context.Context, log zerolog.Logger) {
+	short, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	var opening sync.WaitGroup
+	for name, store := range s {
+		l, ok := store.(*lazy.Store)
+		if !ok {
+			continue
 		}
-		return nil, fmt.Errorf("no backend for %s: %w", st.Kind, ErrOptions)
+		opening.Go(func() {
+			if err := l.Ready(short); err != nil && ctx.Err() == nil {
+				log.Warn().Str("part", "store of "+name).Err(err).Msg("the store is away; it is tried again when it is needed")
+			}
+		})
 	}
+	opening.Wait()
+}
+
+// opening is how a store on another machine is opened.
+type opening struct {
+	config.Store
+	cfg    *config.Config
+	client *bus.Client
+	log    zerolog.Logger
+	count  func(what string, n int64) // nil: nobody counts
+}
+
+func (o opening) open(ctx context.Context) (objectstore.Store, error) {
+	switch o.Kind {
+	case "jetstream":
+		if o.client == nil {
+			return nil, fmt.Errorf("%s is on the bus, which is not at hand: name it with --nats or --state: %w", o.Place(), ErrOptions)
+		}
+		return jetstream.Open(ctx, jetstream.Options{
+			JS: o.client.JS, Bucket: o.client.Stream(o.URL), Durable: o.cfg.Bus.Sync == "always", Replicas: o.client.Replicas(),
+			Manifest: manifest.Options{Count: o.count},
+		})
+	case "postgres":
+		p := postgres.Options{URL: o.URL, Schema: o.cfg.Stores.Postgres.Schema, Connections: o.cfg.Mover.Parallel, Logger: o.log}
+		for _, t := range o.cfg.Stores.Postgres.Tables {
+			p.Tables = append(p.Tables, postgres.Table(t))
+		}
+		return postgres.Open(ctx, p)
+	case "s3":
+		access, secret, err := o.Keys()
+		if err != nil {
+			return nil, err
+		}
+		return s3.Open(ctx, s3.Options{
+			Endpoint: o.Endpoint, Region: o.Region, Bucket: o.Bucket, Prefix: o.Prefix, AccessKey: access, SecretKey: secret,
+			Logger: o.log, Count: o.count,
+		})
+	}
+	return nil, fmt.Errorf("no backend for %s: %w", o.Kind, ErrOptions)
 }
 
 func fileName(site string) string {

@@ -14,8 +14,8 @@ type Options struct {
 	Clock clock.Clock
 	// Count is called with a reason whenever something is given up or done
 	// behind the caller's back: "blob-left" (a leftover could not be deleted now),
-	// "blob-collected", "lease-broken", "lease-lost", "conflict". Defaults to
-	// nothing.
+	// "blob-collected", "sweep-failed", "lease-broken", "lease-lost", "lease-left"
+	// (it lapses by itself), "conflict". Defaults to nothing.
 	Count func(reason string, n int64)
 	// Grace is how long a blob outlives the object that it was, so that readers
 	// who opened it can read on. Defaults to 1 min.
