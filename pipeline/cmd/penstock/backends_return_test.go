@@ -21,7 +21,7 @@ import (
 // the first copy never fires. A purge deletes what moved away at once.
 func TestComesBack(t *testing.T) {
 	t.Parallel()
-	const deleteAfter = 10 * time.Second // More than it takes to move all there and back.
+	const deleteAfter = 20 * time.Second // More than it takes to move all there and back.
 	dir := t.TempDir()
 	b := bustest.Start(t, func(o *bus.Options) { o.Partitions, o.Listen = 2, "127.0.0.1:0" })
 	c := bustest.Client(t, b)
