@@ -80,6 +80,10 @@ type Diff struct {
 	Want  string
 }
 
+func (d Diff) String() string {
+	return fmt.Sprintf("%s: %s: have %s, want %s", d.Of, d.Field, d.Have, d.Want)
+}
+
 // Missing reports whether the stream or bucket is not there at all, so that Init
 // would make it.
 func (d Diff) Missing() bool {
@@ -101,7 +105,7 @@ func (e *DiffError) Error() string {
 	var b strings.Builder
 	b.WriteString("the bus is not as it should be:")
 	for _, d := range e.Diffs {
-		fmt.Fprintf(&b, "\n  %s: %s: have %s, want %s", d.Of, d.Field, d.Have, d.Want)
+		b.WriteString("\n  " + d.String())
 	}
 	return b.String()
 }

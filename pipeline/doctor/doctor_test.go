@@ -200,6 +200,23 @@ func TestStreamsThatAreMissing(t *testing.T) {
 		return bus.Open(ctx, bus.Options{URL: b.URL(), Prefix: "other", Name: "doctor", Logger: zerolog.Nop()})
 	}})
 	want(t, r, "bus", "streams", Broken, "penstock init")
+	want(t, r, "bus", "streams", Broken, "stream other_EVENTS: stream: have none, want one")
+}
+
+// TestAStoppedBus: what an embedded bus held in memory is no loss.
+func TestAStoppedBus(t *testing.T) {
+	dir := t.TempDir()
+	open := func(ctx context.Context) (*bus.Bus, error) {
+		return bus.Open(ctx, bus.Options{Dir: dir, Purpose: bus.Replay, Name: "doctor", Logger: zerolog.Nop()})
+	}
+	b, err := open(t.Context())
+	if err == nil {
+		err = errors.Join(b.Init(t.Context()), b.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, Run(t.Context(), Options{Bus: open}), "bus", "streams", Fine, "as they should be")
 }
 
 func TestTrafficAgainstCapacity(t *testing.T) {
