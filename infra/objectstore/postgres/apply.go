@@ -25,7 +25,8 @@ const (
 // their version; none if some didn't fit. What is sent is taken up before the
 // owner is locked. Only a mover writes to a copy that may not be written to: there
 // what is here is compared on the way, and only the difference is taken up.
-func (s *Store) putRows(ctx context.Context, tx pgx.Tx, t *table, owner string, in *arrival, as objectstore.Mark) (string, error) {
+func (s *Store) putRows(ctx context.Context, tx pgx.Tx, t *table, w writing, in *arrival) (string, error) {
+	owner, as := w.owner, w.as
 	columns, err := t.columns(ctx, tx)
 	if err != nil {
 		return "", err
@@ -51,7 +52,7 @@ func (s *Store) putRows(ctx context.Context, tx pgx.Tx, t *table, owner string, 
 	if err != nil {
 		return "", err
 	}
-	if err := s.entering(ctx, tx, owner, as); err != nil {
+	if err := s.entering(ctx, tx, w); err != nil {
 		return "", err
 	}
 	if at != "" {

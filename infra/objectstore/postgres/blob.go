@@ -61,27 +61,27 @@ func (s *Store) sendBlob(ctx context.Context, tx pgx.Tx, owner, name string, w i
 
 // putBlob creates or replaces an object that is no rows, and returns its version.
 // Its bytes are there before the owner is locked.
-func (s *Store) putBlob(ctx context.Context, tx pgx.Tx, owner, name string, in *arrival, as objectstore.Mark, digest func() string) (string, error) {
+func (s *Store) putBlob(ctx context.Context, tx pgx.Tx, w writing, name string, in *arrival, digest func() string) (string, error) {
+	owner := w.owner
 	var blob int64
 	if err := tx.QueryRow(ctx, s.sql("SELECT nextval('{S}.blobs')")).Scan(&blob); err != nil {
 		return "", fmt.Errorf("write object: %w", err)
 	}
 	chunk := make([]byte, chunkSize)
-	for n := 0; ; n++ {
-		size, err := io.ReadFull(in, chunk)
-		if size > 0 {
-			if _, err := tx.Exec(ctx, s.sql("INSERT INTO {S}.chunks VALUES ($1, $2, $3)"), blob, n, chunk[:size]); err != nil {
-				return "", fmt.Errorf("write object: %w", err)
-			}
-		}
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && in.err == nil {
-			break
-		}
-		if err != nil {
+	for n, whole := 0, false; !whole; n++ {
+		var size int
+		var err error
+		if size, whole, err = objectstore.Fill(in, chunk); err != nil {
 			return "", fmt.Errorf("read object: %w", err)
 		}
+		if size == 0 {
+			break
+		}
+		if _, err := tx.Exec(ctx, s.sql("INSERT INTO {S}.chunks VALUES ($1, $2, $3)"), blob, n, chunk[:size]); err != nil {
+			return "", fmt.Errorf("write object: %w", err)
+		}
 	}
-	if err := s.entering(ctx, tx, owner, as); err != nil {
+	if err := s.entering(ctx, tx, w); err != nil {
 		return "", err
 	}
 	if err := s.removeBlob(ctx, tx, owner, name); err != nil {

@@ -39,8 +39,9 @@
 //
 // Open installs triggers on the tables, for all clients. A write to a copy that
 // is not to be written to fails with SQLSTATE PS001, a message that names the new
-// site, and the copy's mark as JSON in its detail (Moved reads it in Go). The lock
-// is an advisory one. A barrier waits for transactions under way, half a second at
+// site, and the copy's mark as JSON in its detail (Moved reads it in Go). That goes
+// on when the copy has been deleted: the mark of what has moved away stays, one row
+// an owner, until a copy comes back. The lock is an advisory one. A barrier waits for transactions under way, half a second at
 // a time, then lets the others on before it tries again. It is a session's: it
 // goes when the connection does, and the fence of its holder with it.
 //

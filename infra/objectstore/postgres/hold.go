@@ -123,11 +123,16 @@ func (h *held) Delete(ctx context.Context, as objectstore.Mark) error {
 	}
 	return h.deleting(ctx, as, func(tx pgx.Tx) error {
 		owner := bytea(h.owner)
+		last := "DELETE FROM {S}.copies"
+		if as.State == objectstore.Retired {
+			// Clients who have not heard are still sent after the data.
+			last = "UPDATE {S}.copies SET made = false, gone = true"
+		}
 		for _, text := range []string{
 			"DELETE FROM {S}.chunks WHERE blob IN (SELECT blob FROM {S}.objects WHERE owner = " + owner + ")",
 			"DELETE FROM {S}.objects WHERE owner = " + owner,
 			"DELETE FROM {S}.changes WHERE owner = " + owner,
-			"DELETE FROM {S}.copies WHERE owner = " + owner,
+			last + " WHERE owner = " + owner,
 		} {
 			if _, err := tx.Exec(ctx, s.sql(text)); err != nil {
 				return fmt.Errorf("delete owner: %w", err)

@@ -23,7 +23,7 @@ const (
 // state reads the mark of an owner's copy.
 func (s *Store) state(ctx context.Context, q querier, owner string) (m objectstore.Mark, err error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, s.sql(`SELECT coalesce((SELECT mark::text FROM {S}.copies WHERE owner = %[1]s), ''),
+	fmt.Fprintf(&b, s.sql(`SELECT coalesce((SELECT mark::text FROM {S}.copies WHERE owner = %[1]s AND NOT gone), ''),
 		EXISTS (SELECT FROM {S}.copies WHERE owner = %[1]s AND made) OR EXISTS (SELECT FROM {S}.objects WHERE owner = %[1]s)`), bytea(owner))
 	for _, t := range s.tables {
 		if t.kind.fits(owner) {
@@ -62,11 +62,22 @@ func (s *Store) setMark(ctx context.Context, q querier, owner string, m objectst
 		mark = literal(string(b)) + "::jsonb"
 	}
 	_, err := q.Exec(ctx, fmt.Sprintf(s.sql(`INSERT INTO {S}.copies (owner, mark, made) VALUES (%s, %s, true)
-		ON CONFLICT (owner) DO UPDATE SET mark = excluded.mark, made = true`), bytea(owner), mark))
+		ON CONFLICT (owner) DO UPDATE SET mark = excluded.mark, made = true, gone = false`), bytea(owner), mark))
 	if err != nil {
 		return fmt.Errorf("write mark: %w", err)
 	}
 	return nil
+}
+
+// left returns the mark of a copy that was moved away and deleted; the zero mark if
+// there is none.
+func (s *Store) left(ctx context.Context, q querier, owner string) (m objectstore.Mark, err error) {
+	var mark string
+	err = q.QueryRow(ctx, s.sql("SELECT coalesce((SELECT mark::text FROM {S}.copies WHERE gone AND owner = "+bytea(owner)+"), '')")).Scan(&mark)
+	if err != nil {
+		return m, fmt.Errorf("read mark: %w", err)
+	}
+	return m, decodeMark(mark, &m)
 }
 
 // change is compare-and-set of the mark; the owner is locked.

@@ -79,7 +79,7 @@ func (s *Store) ownersFrom(ctx context.Context, query func(from string) string, 
 // owner, the same as text, whether it stands in a place before, and its mark.
 func (s *Store) ownerQueries() []func(from string) string {
 	copies := func(from string) string {
-		return fmt.Sprintf(s.sql(`SELECT c.owner, c.owner::text, NOT c.made AND c.mark IS NULL, coalesce(c.mark::text, '')
+		return fmt.Sprintf(s.sql(`SELECT c.owner, c.owner::text, c.gone OR NOT c.made AND c.mark IS NULL, coalesce(c.mark::text, '')
 			FROM {S}.copies c WHERE %[1]s::bytea IS NULL OR c.owner > %[1]s::bytea ORDER BY c.owner LIMIT %[2]d`), from, page)
 	}
 	queries := []func(string) string{copies, s.distinct(s.sql("{S}.objects"), "owner", "bytea", nil)}
@@ -95,7 +95,7 @@ func (s *Store) distinct(table, column, kind string, before []*table) func(strin
 	if kind != "bytea" {
 		asBytes = "convert_to(o::text, 'UTF8')"
 	}
-	known := []string{fmt.Sprintf(s.sql("EXISTS (SELECT FROM {S}.copies c WHERE c.owner = %s AND (c.made OR c.mark IS NOT NULL))"), asBytes)}
+	known := []string{fmt.Sprintf(s.sql("EXISTS (SELECT FROM {S}.copies c WHERE c.owner = %s AND NOT c.gone AND (c.made OR c.mark IS NOT NULL))"), asBytes)}
 	if kind != "bytea" {
 		known = append(known, fmt.Sprintf(s.sql("EXISTS (SELECT FROM {S}.objects c WHERE c.owner = %s)"), asBytes))
 	}

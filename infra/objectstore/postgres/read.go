@@ -195,14 +195,15 @@ func (s *Store) Put(ctx context.Context, owner, name string, r io.Reader, as obj
 	in := &arrival{r: io.TeeReader(r, sum)}
 	err = s.writing(ctx, func(tx pgx.Tx) error {
 		// Without the lock this only saves the way of what would be refused.
-		if _, err := s.admit(ctx, tx, owner, as); err != nil {
+		have, err := s.admit(ctx, tx, owner, as)
+		if err != nil {
 			return err
 		}
-		var err error
+		w := writing{owner: owner, as: as, there: have.State != objectstore.Absent}
 		if t != nil {
-			o.Version, err = s.putRows(ctx, tx, t, owner, in, as)
+			o.Version, err = s.putRows(ctx, tx, t, w, in)
 		} else {
-			o.Version, err = s.putBlob(ctx, tx, owner, name, in, as, func() string { return hex.EncodeToString(sum.Sum(nil)) })
+			o.Version, err = s.putBlob(ctx, tx, w, name, in, func() string { return hex.EncodeToString(sum.Sum(nil)) })
 		}
 		if in.err != nil {
 			err = fmt.Errorf("read object: %w", in.err)
@@ -232,15 +233,33 @@ func notRows(name string, r io.Reader) (io.Reader, error) {
 	return b, nil
 }
 
+// writing is a Put under way.
+type writing struct {
+	owner string
+	as    objectstore.Mark
+	there bool // there was a copy when it began
+}
+
 // entering locks the owner, checks the mark under the lock and sees to it that
-// the copy is there.
-func (s *Store) entering(ctx context.Context, tx pgx.Tx, owner string, as objectstore.Mark) error {
+// the copy is there. A copy that was moved away and deleted since the write began
+// is not begun anew by it: nobody would read it.
+func (s *Store) entering(ctx context.Context, tx pgx.Tx, w writing) error {
+	owner, as := w.owner, w.as
 	if err := s.lock(ctx, tx, owner); err != nil {
 		return err
 	}
 	have, err := s.admit(ctx, tx, owner, as)
 	if err != nil {
 		return err
+	}
+	if have.State == objectstore.Absent && w.there {
+		left, err := s.left(ctx, tx, owner)
+		if err == nil && left != (objectstore.Mark{}) {
+			err = &objectstore.MarkedError{Owner: owner, Have: left, Want: as}
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if have.State == objectstore.Absent || have.State == objectstore.Unmarked {
 		return s.setMark(ctx, tx, owner, objectstore.Mark{})

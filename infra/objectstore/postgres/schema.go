@@ -24,9 +24,10 @@ CREATE SCHEMA IF NOT EXISTS {S};
 CREATE TABLE IF NOT EXISTS {S}.copies (
 	owner bytea PRIMARY KEY,
 	mark jsonb,
-	made boolean NOT NULL DEFAULT false
+	made boolean NOT NULL DEFAULT false,
+	gone boolean NOT NULL DEFAULT false
 );
-COMMENT ON TABLE {S}.copies IS 'What the copies of owners are. Without a mark the copy may be written to; made: it is there though it may have no rows.';
+COMMENT ON TABLE {S}.copies IS 'What the copies of owners are. Without a mark the copy may be written to; made: it is there though it may have no rows. gone: it was moved away and deleted, and its mark says where to, for who writes to it still.';
 CREATE TABLE IF NOT EXISTS {S}.changes (
 	owner bytea NOT NULL,
 	object text NOT NULL,
@@ -55,7 +56,7 @@ CREATE TABLE IF NOT EXISTS {S}.installed (name text PRIMARY KEY, digest text NOT
 CREATE OR REPLACE VIEW {S}.overview AS
 	SELECT encode(owner, 'escape') AS owner, coalesce(mark ->> 'state', 'unmarked') AS state,
 		(mark ->> 'version')::numeric AS version, mark ->> 'site' AS site, mark ->> 'by' AS by
-	FROM {S}.copies WHERE made OR mark IS NOT NULL;
+	FROM {S}.copies WHERE NOT gone AND (made OR mark IS NOT NULL);
 `
 
 // functionsSQL is the fence. A transaction that writes to an owner's rows shares

@@ -31,7 +31,7 @@ func Uninstall(ctx context.Context, url, schema string, force bool) error {
 			return nil
 		}
 		var closed, objects int
-		err := tx.QueryRow(ctx, sql(`SELECT (SELECT count(*) FROM {S}.copies WHERE mark ->> 'state' <> 'live'),
+		err := tx.QueryRow(ctx, sql(`SELECT (SELECT count(*) FROM {S}.copies WHERE mark ->> 'state' <> 'live' AND NOT gone),
 			(SELECT count(*) FROM {S}.objects)`, schema)).Scan(&closed, &objects)
 		if err != nil {
 			return fmt.Errorf("uninstall: %w", err)
