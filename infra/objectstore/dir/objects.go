@@ -122,7 +122,7 @@ func (s *Store) open(owner, name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkName(name); err != nil {
+	if err := objectstore.CheckName(name); err != nil {
 		return nil, err
 	}
 	f, err := os.Open(filepath.Join(path, filepath.FromSlash(name)))
@@ -183,7 +183,7 @@ func copyTo(ctx context.Context, w io.Writer, r io.Reader) error {
 
 // Put writes a temporary file beside the object and renames it.
 func (s *Store) Put(ctx context.Context, owner, name string, r io.Reader, as objectstore.Mark) (objectstore.Object, error) {
-	if err := checkName(name); err != nil {
+	if err := objectstore.CheckName(name); err != nil {
 		return objectstore.Object{}, err
 	}
 	buf := buffers.Get().(*[]byte)

@@ -17,20 +17,17 @@ const (
 	// more ends every piece but the last. It is no character of an encoded name.
 	more = "~"
 	// ours begins the names of files that are not objects.
-	ours     = ".penstock"
+	ours     = objectstore.Reserved
 	markFile = ours + "-mark"
 	tmpFile  = ours + "-tmp-"
 	// goneFolder begins the name, at the root, of a copy that was deleted.
 	goneFolder = ours + "-gone-"
-
-	maxName     = 1024 // bytes of an object's name
-	maxNamePart = 255
 )
 
 // ownerPath returns the folder of an owner below root.
 func ownerPath(root, owner string) (string, error) {
-	if owner == "" || len(owner) > objectstore.MaxOwner {
-		return "", fmt.Errorf("owner of %d bytes: %w", len(owner), objectstore.ErrName)
+	if err := objectstore.CheckOwner(owner); err != nil {
+		return "", err
 	}
 	token := subject.Encode(owner)
 	if len(token) <= maxElement {
@@ -42,22 +39,6 @@ func ownerPath(root, owner string) (string, error) {
 		token = token[maxElement:]
 	}
 	return filepath.Join(append(pieces, token)...), nil
-}
-
-// checkName refuses names that would leave the owner's folder, that are ours, or
-// that have a second spelling.
-func checkName(name string) error {
-	if name == "" || len(name) > maxName {
-		return fmt.Errorf("object name of %d bytes: %w", len(name), objectstore.ErrName)
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		switch {
-		case part == "", part == ".", part == "..", len(part) > maxNamePart,
-			strings.HasPrefix(part, ours), strings.ContainsAny(part, "\x00\\"):
-			return fmt.Errorf("object name %.80q: %w", name, objectstore.ErrName)
-		}
-	}
-	return nil
 }
 
 // walkOwners calls fn for every folder below root that is an owner's.

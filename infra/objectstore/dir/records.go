@@ -55,7 +55,7 @@ func (t *tails) forget(k tailKey) {
 
 // AppendAll writes all new records with one write under the owner's lock.
 func (s *Store) AppendAll(ctx context.Context, owner, file string, records []objectstore.Record) (int, error) {
-	if err := checkName(file); err != nil {
+	if err := objectstore.CheckName(file); err != nil {
 		return 0, err
 	}
 	for i := 1; i < len(records); i++ {

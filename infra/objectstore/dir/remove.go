@@ -13,7 +13,7 @@ import (
 
 // Remove removes the file of an object and the folders that it leaves empty.
 func (s *Store) Remove(ctx context.Context, owner, name string, as objectstore.Mark) error {
-	if err := checkName(name); err != nil {
+	if err := objectstore.CheckName(name); err != nil {
 		return err
 	}
 	f, err := s.lock(ctx, owner, false)

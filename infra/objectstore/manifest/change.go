@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"penstock/infra/objectstore"
 )
 
 // failures is how often one change is tried again when the backend errs.
@@ -18,7 +20,7 @@ const failures = 4
 // f may be called several times, each time with what is there now, and must not
 // keep it. first, if there is one, saves the first reading.
 func (s *Store) change(ctx context.Context, owner, op string, first *snapshot, f func(d *document) (bool, error)) error {
-	if err := checkOwner(owner); err != nil {
+	if err := objectstore.CheckOwner(owner); err != nil {
 		return err
 	}
 	t, err := s.locks.lock(ctx, owner)

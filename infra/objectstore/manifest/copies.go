@@ -23,7 +23,7 @@ func (s *Store) Create(ctx context.Context, owner string, as objectstore.Mark) e
 // Mark changes the mark in the document. Where a copy begins to arrive, what
 // crashes left of earlier ones is collected.
 func (s *Store) Mark(ctx context.Context, owner string, from, to objectstore.Mark) error {
-	if err := checkOwner(owner); err != nil {
+	if err := objectstore.CheckOwner(owner); err != nil {
 		return err
 	}
 	if to.State == objectstore.Absent {
@@ -74,7 +74,7 @@ func (d *document) mark(owner string, from, to objectstore.Mark) error {
 // Delete makes the document that of an absent copy, which also condemns the
 // blobs, and then deletes them, those too that crashes left.
 func (s *Store) Delete(ctx context.Context, owner string, as objectstore.Mark) error {
-	if err := checkOwner(owner); err != nil {
+	if err := objectstore.CheckOwner(owner); err != nil {
 		return err
 	}
 	left, err := s.blobs(ctx, owner, time.Time{})

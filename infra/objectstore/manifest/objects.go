@@ -215,7 +215,7 @@ func (s *Store) Open(ctx context.Context, owner, name string) (io.ReadCloser, er
 }
 
 func (s *Store) open(ctx context.Context, owner, name string) (io.ReadCloser, *entry, error) {
-	if err := checkName(name); err != nil {
+	if err := objectstore.CheckName(name); err != nil {
 		return nil, nil, err
 	}
 	for try := 1; ; try++ {

@@ -62,7 +62,7 @@ func (s *Store) load(ctx context.Context, owner string) (snapshot, error) {
 	}
 	var entries []entry
 	err = s.b.Plain(ctx, owner, func(name, id string, size int64, version string) error {
-		if checkName(name) == nil {
+		if objectstore.CheckName(name) == nil {
 			entries = append(entries, entry{name: name, blob: id, size: size, version: version})
 		}
 		return nil
@@ -86,7 +86,7 @@ func cause(ctx context.Context, err error) error {
 
 // present is load for those who need a copy.
 func (s *Store) present(ctx context.Context, owner string) (snapshot, error) {
-	if err := checkOwner(owner); err != nil {
+	if err := objectstore.CheckOwner(owner); err != nil {
 		return snapshot{}, err
 	}
 	d, err := s.load(ctx, owner)
@@ -144,7 +144,7 @@ func (s *Store) Owners(ctx context.Context, fn func(string, objectstore.Mark) er
 
 // Stat reads the mark in the document.
 func (s *Store) Stat(ctx context.Context, owner string) (objectstore.Mark, error) {
-	if err := checkOwner(owner); err != nil {
+	if err := objectstore.CheckOwner(owner); err != nil {
 		return objectstore.Mark{}, err
 	}
 	d, err := s.load(ctx, owner)

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"penstock/infra/objectstore"
 )
 
 // table is one of the configured tables as the catalogue describes it.
@@ -134,7 +136,7 @@ func readTables(ctx context.Context, tx querier, list []Table) ([]*table, error)
 	for i, name := range sorted {
 		t := byLabel[name]
 		t.object = fmt.Sprintf("%0*d.%s", width, i, name)
-		if err := checkName(t.object); err != nil || !likeTable(t.object) {
+		if err := objectstore.CheckName(t.object); err != nil || !likeTable(t.object) {
 			return nil, fmt.Errorf("%w: the name of %s", ErrTables, t.label)
 		}
 		for _, f := range t.refs {

@@ -45,7 +45,7 @@ func (s *Store) Hold(ctx context.Context, owner, version string) (objectstore.He
 }
 
 func (s *Store) hold(ctx context.Context, owner string) (*held, error) {
-	if err := checkOwner(owner); err != nil {
+	if err := objectstore.CheckOwner(owner); err != nil {
 		return nil, err
 	}
 	conn, err := s.holds.Acquire(ctx)

@@ -120,7 +120,7 @@ func (l listing) version() string {
 func (s *Store) List(ctx context.Context, owner string) (objectstore.Listing, error) {
 	var out objectstore.Listing
 	var many []string
-	if err := checkOwner(owner); err != nil {
+	if err := objectstore.CheckOwner(owner); err != nil {
 		return out, err
 	}
 	err := s.reading(ctx, func(tx pgx.Tx) error {

@@ -153,7 +153,7 @@ func (s *Store) lock(ctx context.Context, tx pgx.Tx, owner string) error {
 
 // Stat reads the mark without waiting for a lock.
 func (s *Store) Stat(ctx context.Context, owner string) (m objectstore.Mark, err error) {
-	if err := checkOwner(owner); err != nil {
+	if err := objectstore.CheckOwner(owner); err != nil {
 		return m, err
 	}
 	m, err = s.state(ctx, s.reads, owner)
@@ -162,7 +162,7 @@ func (s *Store) Stat(ctx context.Context, owner string) (m objectstore.Mark, err
 
 // Create makes an empty copy if there is none.
 func (s *Store) Create(ctx context.Context, owner string, as objectstore.Mark) error {
-	if err := checkOwner(owner); err != nil {
+	if err := objectstore.CheckOwner(owner); err != nil {
 		return err
 	}
 	return s.writing(ctx, func(tx pgx.Tx) error {
@@ -179,7 +179,7 @@ func (s *Store) Create(ctx context.Context, owner string, as objectstore.Mark) e
 
 // Mark changes the mark. Who writes to the owner is waited for.
 func (s *Store) Mark(ctx context.Context, owner string, from, to objectstore.Mark) error {
-	if err := checkOwner(owner); err != nil {
+	if err := objectstore.CheckOwner(owner); err != nil {
 		return err
 	}
 	return s.writing(ctx, func(tx pgx.Tx) error {

@@ -1,38 +1,10 @@
 package postgres
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"penstock/infra/objectstore"
 )
-
-const (
-	maxName     = 1024 // bytes of an object's name
-	maxNamePart = 255
-)
-
-func checkOwner(owner string) error {
-	if owner == "" || len(owner) > objectstore.MaxOwner {
-		return fmt.Errorf("owner of %d bytes: %w", len(owner), objectstore.ErrName)
-	}
-	return nil
-}
-
-// checkName refuses what isn't a path inside an owner's data.
-func checkName(name string) error {
-	if name == "" || len(name) > maxName {
-		return fmt.Errorf("object name of %d bytes: %w", len(name), objectstore.ErrName)
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		if part == "" || part == "." || part == ".." || len(part) > maxNamePart || strings.Contains(part, "\x00") {
-			return fmt.Errorf("object name %.80q: %w", name, objectstore.ErrName)
-		}
-	}
-	return nil
-}
 
 // likeTable reports whether a name looks like a table's: 00.schema.table. An
 // object of another name is never taken for rows, and of one that looks so only if

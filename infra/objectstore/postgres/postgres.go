@@ -191,7 +191,7 @@ func bytea(owner string) string { return fmt.Sprintf(`'\x%x'::bytea`, owner) }
 
 // table returns the table behind an object's name; nil if the object is none.
 func (s *Store) table(name string) (*table, error) {
-	if err := checkName(name); err != nil {
+	if err := objectstore.CheckName(name); err != nil {
 		return nil, err
 	}
 	return s.byName[name], nil

@@ -100,7 +100,7 @@ func (s *Store) send(ctx context.Context, tx pgx.Tx, owner, name string, w io.Wr
 // Open sends a snapshot of the object while it is read. It keeps a connection,
 // and the database from forgetting what was deleted since, until it is closed.
 func (s *Store) Open(ctx context.Context, owner, name string) (io.ReadCloser, error) {
-	if err := checkOwner(owner); err != nil {
+	if err := objectstore.CheckOwner(owner); err != nil {
 		return nil, err
 	}
 	if _, err := s.table(name); err != nil {
@@ -142,7 +142,7 @@ func (r *reader) Close() error {
 
 // Digest reads the object and sums it up.
 func (s *Store) Digest(ctx context.Context, owner, name string) (string, error) {
-	if err := checkOwner(owner); err != nil {
+	if err := objectstore.CheckOwner(owner); err != nil {
 		return "", err
 	}
 	sum := sha256.New()
@@ -176,7 +176,7 @@ func (in *arrival) Read(b []byte) (int, error) {
 // aren't there are left out; then it returns objectstore.ErrChanged.
 func (s *Store) Put(ctx context.Context, owner, name string, r io.Reader, as objectstore.Mark) (objectstore.Object, error) {
 	o := objectstore.Object{Name: name}
-	if err := checkOwner(owner); err != nil {
+	if err := objectstore.CheckOwner(owner); err != nil {
 		return o, err
 	}
 	t, err := s.table(name)
@@ -270,7 +270,7 @@ func (s *Store) entering(ctx context.Context, tx pgx.Tx, w writing) error {
 // Remove removes an object; of a table, the owner's rows in it and those that
 // refer to them.
 func (s *Store) Remove(ctx context.Context, owner, name string, as objectstore.Mark) error {
-	if err := checkOwner(owner); err != nil {
+	if err := objectstore.CheckOwner(owner); err != nil {
 		return err
 	}
 	t, err := s.table(name)

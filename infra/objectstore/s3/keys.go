@@ -14,7 +14,7 @@ import (
 
 const (
 	// ours is the folder of what isn't plain.
-	ours = ".penstock"
+	ours = objectstore.Reserved
 	// maxKey is the most bytes of a key that services take.
 	maxKey = 1024
 	// longest is the most bytes of an element of a key.
@@ -153,14 +153,4 @@ func plainName(id string) (etag, name string, ok bool) {
 
 // nameable reports whether a plain key's rest is the name of an object, by the
 // rules that every store has for them.
-func nameable(name string) bool {
-	if !utf8.ValidString(name) {
-		return false
-	}
-	for e := range strings.SplitSeq(name, "/") {
-		if e == "" || e == "." || e == ".." || len(e) > 255 || strings.HasPrefix(e, ours) || strings.ContainsAny(e, "\x00\\") {
-			return false
-		}
-	}
-	return true
-}
+func nameable(name string) bool { return utf8.ValidString(name) && objectstore.CheckName(name) == nil }
