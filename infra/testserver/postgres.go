@@ -102,7 +102,9 @@ func startPostgres(ctx context.Context) (err error) {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return errors.Join(fmt.Errorf("initdb: %w: %s", err, out), os.RemoveAll(home))
 	}
-	alive, err := guardPostgres(home, user, filepath.Join(programs, "postgres"), postgresArgs(data, home)...)
+	// It ends by itself: its shared memory outlives it if it is killed.
+	g := guarding{home: home, signal: "QUIT", env: []string{"HOME=" + home}, user: user}
+	alive, err := g.start(filepath.Join(programs, "postgres"), postgresArgs(data, home)...)
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(home))
 	}
@@ -139,45 +141,6 @@ func awaitPostgres(ctx context.Context) error {
 			return fmt.Errorf("no answer: %w", err)
 		}
 	}
-}
-
-// postgresGuard runs the server until its standard input ends, as guard does,
-// but lets it end by itself: its shared memory outlives it if it is killed.
-const postgresGuard = `home=$1; shift
-"$@" </dev/null &
-pid=$!
-while read -r _; do :; done
-kill -QUIT $pid 2>/dev/null
-wait $pid 2>/dev/null
-rm -rf "$home"`
-
-// guardPostgres starts the server as a user of its own. It lives until the
-// returned file is closed; home is removed then.
-func guardPostgres(home string, user account, program string, args ...string) (*os.File, error) {
-	log, err := os.Create(filepath.Join(home, logFile))
-	if err != nil {
-		return nil, fmt.Errorf("start: %w", err)
-	}
-	defer func() { _ = log.Close() }()
-	if err := user.give(log.Name()); err != nil {
-		return nil, err
-	}
-	in, alive, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("start: %w", err)
-	}
-	defer func() { _ = in.Close() }()
-	// It outlives the context of the call that starts it.
-	cmd := exec.CommandContext(context.Background(), "/bin/sh", append([]string{"-c", postgresGuard, "guard", home, program}, args...)...)
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = home, in, log, log
-	cmd.Env = append(os.Environ(), "HOME="+home)
-	apart(cmd)
-	user.run(cmd)
-	if err := cmd.Start(); err != nil {
-		_ = alive.Close()
-		return nil, fmt.Errorf("start: %w", err)
-	}
-	return alive, cmd.Process.Release()
 }
 
 // postgresFolder returns the folder of the newest server's programs. If there is

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -137,6 +136,12 @@ func tryGateway(ctx context.Context, program string) (s S3, err error) {
 	if err != nil {
 		return S3{}, fmt.Errorf("make folder: %w", err)
 	}
+	guarded := false
+	defer func() {
+		if !guarded { // else the guard removes it
+			_ = os.RemoveAll(home)
+		}
+	}()
 	s = S3{
 		Region: gatewayRegion, AccessKey: "root" + randomHex(8), SecretKey: randomHex(20),
 		folder: filepath.Join(home, "buckets"),
@@ -157,11 +162,14 @@ func tryGateway(ctx context.Context, program string) (s S3, err error) {
 		}
 		args = append(args, "--sidecar", sidecar)
 	}
-	env := []string{"ROOT_ACCESS_KEY=" + s.AccessKey, "ROOT_SECRET_KEY=" + s.SecretKey}
-	alive, err := startGuarded(home, env, program, append(args, s.folder)...)
+	g := guarding{
+		home: home, signal: "KILL", env: []string{"ROOT_ACCESS_KEY=" + s.AccessKey, "ROOT_SECRET_KEY=" + s.SecretKey},
+	}
+	alive, err := g.start(program, append(args, s.folder)...)
 	if err != nil {
 		return S3{}, err
 	}
+	guarded = true
 	if err := s.await(ctx); err != nil {
 		log, _ := os.ReadFile(filepath.Join(home, logFile))
 		_ = alive.Close()
@@ -208,43 +216,4 @@ func randomHex(n int) string {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // never fails
 	return hex.EncodeToString(b)
-}
-
-// logFile holds what a guarded program says, in its home.
-const logFile = "log"
-
-// guard runs a program until its standard input ends, which it does when the
-// process at the other end closes it or is gone, and then removes the program's
-// folder. A test binary that is killed can't do that by itself.
-const guard = `home=$1; shift
-"$@" </dev/null &
-pid=$!
-while read -r _; do :; done
-kill -9 $pid 2>/dev/null
-wait $pid 2>/dev/null
-rm -rf "$home"`
-
-// startGuarded starts a program whose files are all in home. It lives until the
-// returned file is closed, which the system does when this process ends in any
-// way; home is removed then.
-func startGuarded(home string, env []string, program string, args ...string) (*os.File, error) {
-	log, err := os.Create(filepath.Join(home, logFile))
-	if err != nil {
-		return nil, fmt.Errorf("start: %w", err)
-	}
-	defer func() { _ = log.Close() }()
-	in, alive, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("start: %w", err)
-	}
-	defer func() { _ = in.Close() }()
-	cmd := exec.CommandContext(context.Background(), "/bin/sh", append([]string{"-c", guard, "guard", home, program}, args...)...)
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = home, in, log, log
-	cmd.Env = append(os.Environ(), env...)
-	apart(cmd)
-	if err := cmd.Start(); err != nil {
-		_ = alive.Close()
-		return nil, fmt.Errorf("start: %w", err)
-	}
-	return alive, cmd.Process.Release()
 }
