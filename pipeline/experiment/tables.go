@@ -92,7 +92,7 @@ func (r *Result) modelTable(m Model) Table {
 	if len(t.Rows) > 0 {
 		t.Notes = append(t.Notes, "Execution delay: mean of W = max(0, T − Ca)/T over sites and hours with traffic. clairvoyant is the exact optimum of each hour, "+
 			"known before it begins: nobody can build it; it shows what is to be had. optimal moves as little as it must and fills sites to the last byte of the "+
-			"hour before: without headroom the next hour's rise is over at once, and tmatch, which takes whole large owners out, leaves more room.")
+			"hour before: without headroom the next hour's rise is over at once, and tmatch, which takes whole large owners out, leaves more room. No owner has a cooldown here, in neither policy: serve gives optimal one of three windows.")
 		t.Notes = append(t.Notes, r.room(m.Name)...)
 	}
 	return t

@@ -56,12 +56,12 @@ func (o *Objective) Value(f *Frame, was Placement, s *Stage, capacity []int64) V
 // move is the cost of moving an owner's bytes from a site.
 func (o *Objective) move(from int16, bytes int64, settled bool) float64 {
 	gb := float64(bytes) / 1e9
-	c := o.PerGB * gb
+	c := float64(o.PerGB * gb)
 	if settled {
 		c += o.Margin
 	}
 	if o.Egress != nil {
-		c += o.PerUSD * o.Egress[from] * gb
+		c += float64(o.PerUSD * o.Egress[from] * gb)
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -117,13 +118,12 @@ func (r *Recording) meet(id, user int32, n int64) {
 	l.level[i] += n
 }
 
-// proportion is v·n/of, rounded down; n is at most of.
+// proportion is ⌊v·n/of⌋ for n ≤ of, without overflow; 0 of nothing.
 func proportion(v, n, of int64) int64 {
 	if of == 0 {
 		return 0
 	}
-	if n == of {
-		return v
-	}
-	return int64(float64(v) / float64(of) * float64(n))
+	hi, lo := bits.Mul64(uint64(v), uint64(min(n, of)))
+	q, _ := bits.Div64(hi, lo, uint64(of))
+	return int64(q)
 }

@@ -162,9 +162,6 @@ func (p *Player) Frames(frames []*Frame) []Measured {
 	return out
 }
 
-// Stage returns where everything is now; it is the player's own.
-func (p *Player) Stage() *Stage { return &p.stage }
-
 func (p *Player) grow(n int) {
 	s := &p.stage
 	for len(s.At) < n {
