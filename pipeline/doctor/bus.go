@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -122,18 +123,28 @@ func (x *examination) info(ctx context.Context, name string) (*jetstream.StreamI
 // sent under a condition that can't hold. That the server refuses the condition
 // shows that it would have taken the message.
 func (x *examination) permissions(ctx context.Context) {
-	for _, p := range []struct{ what, subject string }{
-		{"publish events", "events.0.doctor"},
-		{"publish windows", "windows.owners.0"},
-		{"publish decisions", subject.Decisions(string(control.Placement))},
-		{"publish outcomes", "outcomes.placement.doctor"},
-		{"publish rejects", "rejects.doctor.doctor"},
-		{"write locations", "$KV." + x.client.Stream(subject.LocationsKV) + ".doctor"},
-		{"write operator switches", "$KV." + x.client.Stream(subject.OperatorKV) + ".doctor"},
-	} {
-		short, cancel := x.within(ctx)
-		err := x.mayPublish(short, p.subject)
-		cancel()
+	tries := []struct {
+		what, subject string
+		err           error
+	}{
+		{what: "publish events", subject: "events.0.doctor"},
+		{what: "publish windows", subject: "windows.owners.0"},
+		{what: "publish decisions", subject: subject.Decisions(string(control.Placement))},
+		{what: "publish outcomes", subject: "outcomes.placement.doctor"},
+		{what: "publish rejects", subject: "rejects.doctor.doctor"},
+		{what: "write locations", subject: "$KV." + x.client.Stream(subject.LocationsKV) + ".doctor"},
+		{what: "write operator switches", subject: "$KV." + x.client.Stream(subject.OperatorKV) + ".doctor"},
+	}
+	// All at once: what isn't allowed is never answered.
+	short, cancel := x.within(ctx)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range tries {
+		all.Go(func() { tries[i].err = x.mayPublish(short, tries[i].subject) })
+	}
+	all.Wait()
+	for _, p := range tries {
+		err := p.err
 		switch {
 		case err == nil:
 			x.fine("permissions", p.what, "allowed")

@@ -179,7 +179,7 @@ func TestAUserThatMayNotPublish(t *testing.T) {
 	if err := errors.Join(b.Init(t.Context()), b.Close()); err != nil {
 		t.Fatal(err)
 	}
-	r := Run(t.Context(), Options{Timeout: time.Second, Bus: func(ctx context.Context) (*bus.Bus, error) {
+	r := Run(t.Context(), Options{Timeout: 3 * time.Second, Bus: func(ctx context.Context) (*bus.Bus, error) {
 		return bus.Open(ctx, bus.Options{URL: at("reader"), Name: "doctor", Logger: zerolog.Nop()})
 	}})
 	want(t, r, "permissions", "publish events", Look, "not allowed")
@@ -188,7 +188,7 @@ func TestAUserThatMayNotPublish(t *testing.T) {
 }
 
 func TestABusThatIsNotThere(t *testing.T) {
-	r := Run(t.Context(), Options{Timeout: time.Second, Bus: func(ctx context.Context) (*bus.Bus, error) {
+	r := Run(t.Context(), Options{Timeout: 3 * time.Second, Bus: func(ctx context.Context) (*bus.Bus, error) {
 		return bus.Open(ctx, bus.Options{URL: "nats://127.0.0.1:1", Name: "doctor", Logger: zerolog.Nop()})
 	}})
 	want(t, r, "bus", "server", Broken, "address")

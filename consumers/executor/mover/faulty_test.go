@@ -265,7 +265,7 @@ func TestFlipUnknown(t *testing.T) {
 			table.lost.Store(1)
 			table.refuse.Store(0)
 		}
-		m := w.mover(func(o *Options) { o.Locations, o.HoldMax = &deaf{table, arrived}, 10*time.Millisecond })
+		m := w.mover(func(o *Options) { o.Locations, o.HoldMax = &deaf{table, arrived}, 300*time.Millisecond })
 		data := objects(2)
 		w.put("a", "o", data)
 		err := m.Apply(t.Context(), command(move("o", "a", "b", 1)), w.answer)

@@ -202,7 +202,7 @@ func TestHeldForTheRest(t *testing.T) {
 			if n++; n <= 10 {
 				// Every copy is out of date as soon as it is made, until writers
 				// are held.
-				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				_, err := w.stores["a"].Put(ctx, "o", "x", strings.NewReader(strconv.Itoa(n)), objectstore.Mark{})
 				if err == nil {
@@ -215,7 +215,7 @@ func TestHeldForTheRest(t *testing.T) {
 		}
 		return nil
 	}
-	m := w.mover(func(o *Options) { o.after = change })
+	m := w.mover(func(o *Options) { o.after, o.HoldMax = change, time.Minute })
 	if o := w.apply(m, move("o", "a", "b", 1)); o.Status != control.Done || rounds != 5 {
 		t.Errorf("outcome %+v after %d rounds", o, rounds)
 	}
