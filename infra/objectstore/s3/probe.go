@@ -24,6 +24,8 @@ const (
 	// trialWait is how long rivals wait for each other: a service may take fewer
 	// requests at once.
 	trialWait = 2 * time.Second
+	// tidyWithin is how long the deletion of a trial's object may take.
+	tidyWithin = 5 * time.Second
 	// leftAfter is when what a broken trial left is deleted by another.
 	leftAfter = time.Hour
 )
@@ -196,13 +198,12 @@ func (*bucket) unsupported(err error) error {
 	return err
 }
 
+// deleteProbe tries once, and not for long: a service that is away would keep who
+// opens the store from hearing so. If it fails, another trial's sweep does it.
 func (b *bucket) deleteProbe(ctx context.Context, key string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.o.Timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(b.o.Timeout, tidyWithin))
 	defer cancel()
-	// If it fails, another trial's sweep does it.
-	_ = b.send(ctx, "delete trial object", func(ctx context.Context) error {
-		return b.core.RemoveObject(ctx, b.o.Bucket, key, minio.RemoveObjectOptions{})
-	})
+	_ = b.core.RemoveObject(ctx, b.o.Bucket, key, minio.RemoveObjectOptions{})
 }
 
 // sweepProbes deletes what trials left that were cut off.
