@@ -92,14 +92,16 @@ func (o *optimiser) charge(id int32, row []int64) uint16 {
 	return uint16(best + 1)
 }
 
-// movingCost is what moving an owner's data costs, in units of weight.
+// movingCost is what moving an owner's data costs, in units of weight. It is never
+// nothing: of sites that are as good, an owner's own is better, or owners of whom
+// nothing is known would gather at the first site.
 func (t *Policy) movingCost(stored int64, from uint16, margin bool) int64 {
 	gb := float64(stored) / 1e9
 	cost := float64(t.objective.PerGB*gb) + float64(t.objective.PerUSD*float64(t.egress[from]*gb))
 	if margin {
 		cost += t.objective.Margin
 	}
-	return int64(min(math.Round(cost*unit), mostCost))
+	return int64(max(1, min(math.Round(cost*unit), mostCost)))
 }
 
 // weighRoughly writes an owner's weights by kept distances and by how many steps

@@ -70,3 +70,25 @@ func TestLimitsTakeTheBestByRoughWeightsToo(t *testing.T) {
 		t.Errorf("weight %v, after 100 moves %v, %v by rough weights", before, exact, rough)
 	}
 }
+
+// TestOwnersOfWhomNothingIsKnownStay: no site is better than another for owners
+// without a place, however large the instance is.
+func TestOwnersOfWhomNothingIsKnownStay(t *testing.T) {
+	const owners = 3000
+	for _, cells := range []int{1, 1 << 20} {
+		c := hardConfig(owners, Optimal)
+		for i := range c.Sites {
+			c.Sites[i].Capacity *= 100
+		}
+		p, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.cells = cells
+		in := benchWindow(owners, 1, rand.New(rand.NewPCG(7, 8)))
+		delete(in.Tables, "places")
+		if out := p.Decide(in); len(out.Commands) > 0 {
+			t.Errorf("with %d cells in memory %d commands move somebody: %v", cells, len(out.Commands), out.Reasons)
+		}
+	}
+}
