@@ -19,6 +19,7 @@ type table struct {
 	object string // the object's name: 00.schema.table, numbers in the order of foreign keys
 	ident  string // quoted
 	owner  string // the owner column, quoted
+	column string // the same, plain
 	kind   kind   // of the owner column
 	key    []column
 	parts  []part     // of a partitioned table
@@ -150,7 +151,7 @@ func readTables(ctx context.Context, tx querier, list []Table) ([]*table, error)
 }
 
 func readTable(ctx context.Context, tx querier, l Table) (*table, error) {
-	t := &table{owner: quote(l.Owner)}
+	t := &table{owner: quote(l.Owner), column: l.Owner}
 	var schema, name, relkind string
 	var inherited bool
 	err := tx.QueryRow(ctx, `SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text,

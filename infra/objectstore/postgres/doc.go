@@ -9,12 +9,24 @@
 // column whose a row is. All its rows of one table are one object, called
 // 00.schema.table; the numbers follow the foreign keys, so that what is copied in
 // the order of names finds what it refers to. A table in which the owner has no
-// row is no object. Tables need a primary key, whose values are unique over all
-// sites (a UUID, a key that begins with the owner, sequences in ranges or steps of
-// their own), and no foreign keys that go round. Sites with the same tables have
-// the same objects; a table that one site lacks is refused there. Rows of others
-// that these rows refer to, in tables that aren't configured, must be at every
-// site.
+// row is no object. Sites with the same tables have the same objects; a table that
+// one site lacks is refused there.
+//
+// # What the tables must be like
+//
+// Tables need a primary key, and no foreign keys that go round. Values of primary
+// and other unique keys are unique over all sites: a UUID, a key with the owner in
+// it, or sequences that yield other values at each site (at site i of n, INCREMENT
+// BY n RESTART i; or MINVALUE and MAXVALUE of its own). Sequences that are made as
+// any other hand out the same keys at all sites, and then an owner can't move to
+// where another has such a row: Open warns of these tables.
+//
+// Rows refer to rows of the same owner. All tables that refer to a configured one
+// are configured, too: else their rows would be deleted with the old copy (ON
+// DELETE CASCADE), or keep it from being deleted. Open refuses such tables, and a
+// deletion does if one comes later. Tables that configured ones refer to (of
+// kinds, of currencies) needn't be configured; then the rows that are referred to
+// must be at every site, or what refers to them doesn't fit there.
 //
 // Objects of any other name are kept as they are in tables of Penstock's own, so
 // that owners can be moved here from other kinds of stores.

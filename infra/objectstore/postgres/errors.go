@@ -12,8 +12,9 @@ import (
 var (
 	// ErrTables is returned by Open for tables that can't be moved: one that isn't
 	// there or has no primary key, an owner column of another type than text,
-	// integer or uuid, foreign keys that go round in a circle. The error names
-	// them. Nothing was installed.
+	// integer or uuid, foreign keys that go round in a circle, or that come from a
+	// table that isn't configured. The error names them. Nothing was installed. A
+	// deletion returns it, and deletes nothing, if such a foreign key came later.
 	ErrTables = errors.New("these tables can't be moved")
 	// ErrDatabase is returned by Open for a database that can't hold owners of
 	// any name (its encoding isn't UTF-8), or whose version is too old. Nothing

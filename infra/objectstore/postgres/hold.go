@@ -97,9 +97,13 @@ func (h *held) Mark(ctx context.Context, from, to objectstore.Mark) error {
 }
 
 // Delete removes the owner's rows, those that refer to others first, and the
-// mark at last.
+// mark at last. ErrTables if a table that isn't configured refers to these: it may
+// have come since Open, and its rows would go, too.
 func (h *held) Delete(ctx context.Context, as objectstore.Mark) error {
 	s := h.s
+	if err := h.within(ctx, func(tx pgx.Tx) error { return referredFromOutside(ctx, tx, s.tables) }); err != nil {
+		return err
+	}
 	for i := len(s.tables) - 1; i >= 0; i-- {
 		t := s.tables[i]
 		rows := fmt.Sprintf("DELETE FROM %s t WHERE %s", t.ident, t.of(h.owner, "t."))

@@ -158,10 +158,13 @@ func (s *Store) prepare(ctx context.Context) error {
 	if s.tables, err = readTables(ctx, c, s.o.Tables); err != nil {
 		return err
 	}
+	if err := referredFromOutside(ctx, c, s.tables); err != nil {
+		return err
+	}
 	for _, t := range s.tables {
 		s.byName[t.object] = t
-		if !t.indexed {
-			s.o.Logger.Warn().Str("table", t.label).Str("column", t.owner).Msg("no index by owner: every move reads the whole table")
+		if err := s.warn(ctx, c, t); err != nil {
+			return err
 		}
 	}
 	return install(ctx, c.Conn(), s.o.Schema, s.tables)
