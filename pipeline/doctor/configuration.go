@@ -70,7 +70,11 @@ func (x *examination) capacities() {
 	}
 	lo, hi := c.Sites[least], c.Sites[most]
 	small, large := lo.Capacity.In(window), hi.Capacity.In(window)
-	x.fine("capacity", "configured", "%s a window in all, from %s (%s) to %s (%s)", report.Bytes(total), report.Bytes(small), lo.Name, report.Bytes(large), hi.Name)
+	if small == large {
+		x.fine("capacity", "configured", "%s a window in all, %s each", report.Bytes(total), report.Bytes(small))
+	} else {
+		x.fine("capacity", "configured", "%s a window in all, from %s (%s) to %s (%s)", report.Bytes(total), report.Bytes(small), lo.Name, report.Bytes(large), hi.Name)
+	}
 	if large > 1000*max(small, 1) {
 		x.add("capacity", "site "+lo.Name, Look, fmt.Sprintf("takes less than a thousandth of %s", hi.Name), "is its unit right? B, KB, MB, GB, TB per s, m, h or d")
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"penstock/infra/objectstore"
+	"penstock/pipeline/config"
 )
 
 // probe is the owner that stands for all others when a store is tried. Its copy
@@ -23,8 +24,14 @@ func (x *examination) stores(ctx context.Context) {
 	}
 	defer x.closing("stores", "closing", closer)
 	for _, site := range x.Config.Sites {
+		what := "store of " + site.Name
+		st, err := config.ParseStore(site.Store)
+		if err == nil && st.Kind == "jetstream" && x.client == nil {
+			x.add("stores", what, Unknown, "it is on the bus, which was not reached", "")
+			continue
+		}
 		if s := all[site.Name]; s != nil {
-			x.store(ctx, "store of "+site.Name, s)
+			x.store(ctx, what, s)
 		}
 	}
 }

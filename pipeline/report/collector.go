@@ -37,11 +37,12 @@ const (
 // Collector watches a replay; it implements replay.Observer. It is not safe
 // for concurrent use: the replay calls it from one goroutine.
 type Collector struct {
-	sites []Site
-	width time.Duration
-	index map[string]int16 // of sites
-	rtts  *RTTs
-	box   *baselines.Box
+	perThousand float64 // US dollars for a thousand requests
+	sites       []Site
+	width       time.Duration
+	index       map[string]int16 // of sites
+	rtts        *RTTs
+	box         *baselines.Box
 
 	ids       map[string]int32
 	met       []bool // owners whose data stands somewhere, by number
@@ -90,6 +91,9 @@ type hour struct {
 
 // Option of a collector.
 type Option func(*Collector)
+
+// WithRequestPrice sets what a thousand requests cost, in US dollars.
+func WithRequestPrice(usd float64) Option { return func(c *Collector) { c.perThousand = usd } }
 
 // WithRTTs takes latency delays from a measured table instead of the formula; it
 // is bound to the same sites.

@@ -90,7 +90,7 @@ type sums struct {
 
 func (c *sums) add(w *StrategyWindow) {
 	busy, delay, overs := 0, 0.0, 0
-	var served float64
+	served := c.p.PerThousand * float64(w.Requests) / 1000
 	for i := range c.p.Sites {
 		site := &c.p.Sites[i]
 		t, written := at(w.Traffic, i), at(w.Written, i)
@@ -159,7 +159,11 @@ func (p *Played) limited() bool {
 	return false
 }
 
+// priced reports whether anything has a price.
 func (p *Played) priced() bool {
+	if p.PerThousand > 0 {
+		return true
+	}
 	for i := range p.Sites {
 		if p.Sites[i].Egress > 0 {
 			return true

@@ -105,7 +105,7 @@ func (c *Collector) Fill(r *Report) {
 
 // played puts what was collected into the form that all reports are made of.
 func (c *Collector) played() *Played {
-	p := &Played{Sites: c.sites, Unlocated: c.unlocated, UnlocatedReads: c.unlocatedR}
+	p := &Played{Sites: c.sites, PerThousand: c.perThousand, Unlocated: c.unlocated, UnlocatedReads: c.unlocatedR}
 	p.Strategies = append(p.Strategies,
 		Strategy{Name: Replay, Text: "as decided and moved", Copies: 1},
 		Strategy{Name: AsItWas, Text: "each request where the recording says that it was served; what moved then is not recorded", Copies: 1, Unmoved: true, Unknown: c.whyUnknown()})

@@ -85,7 +85,7 @@ func (r *Report) notes() []string {
 		out = append(out, "Each request was served where the recording says: what was decided shows in the moves, not in how this replay served (--route follow plays that).")
 	}
 	if !r.ServingUSD.Known() {
-		out = append(out, "No site has a price for egress (prices.egress), so that money is unknown.")
+		out = append(out, "Nothing has a price (prices.egress, prices.requests), so that money is unknown.")
 	}
 	if r.Requests == 0 && len(r.Windows) > 0 {
 		out = append(out, fmt.Sprintf("%s has a known site for no request: does the configuration name the sites that served?", r.compared()[0].Name))

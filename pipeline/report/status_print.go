@@ -101,7 +101,7 @@ func (s *Status) Print(w io.Writer) error {
 	}
 	for _, e := range s.Evacuations {
 		if e.Decided {
-			fmt.Fprintf(&b, "  %s: %d owners remaining, %d of them moved by the last decision\n", e.Site, e.Remaining, e.Moving)
+			fmt.Fprintf(&b, "  %s: %d owners there at the last decision, which moves %d of them; penstock evacuate counts anew\n", e.Site, e.Remaining, e.Moving)
 		} else {
 			fmt.Fprintf(&b, "  %s: no window has been decided since it was asked for\n", e.Site)
 		}

@@ -12,6 +12,8 @@ import (
 type Played struct {
 	// Sites in config order.
 	Sites []Site
+	// PerThousand is the price of a thousand requests, in US dollars.
+	PerThousand float64
 	// Windows in ascending order; strategies have figures for each.
 	Windows []Span
 	// Strategies to compare. The first is the one that the report is about (this

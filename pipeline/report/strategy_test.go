@@ -395,3 +395,20 @@ func TestNotesOfSitesThatNobodyKnows(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestsHaveAPrice: serving costs what leaves a site and what requests cost,
+// also where nothing leaves for money.
+func TestRequestsHaveAPrice(t *testing.T) {
+	p := &Played{
+		Sites: []Site{{Name: "east"}}, PerThousand: 0.4, Windows: []Span{{}},
+		Strategies: []Strategy{{Name: "optimal", Windows: []StrategyWindow{{Traffic: []int64{5e9}, Requests: 2500}}}},
+	}
+	for egress, want := range map[float64]Figure{0: 1, 0.1: 1.5} {
+		p.Sites[0].Egress = egress
+		var r Report
+		p.Fill(&r)
+		if math.Abs(float64(r.ServingUSD-want)) > 1e-12 {
+			t.Errorf("at %v a GB serving costs %v, expected %v", egress, r.ServingUSD, want)
+		}
+	}
+}

@@ -169,7 +169,7 @@ func (r *running) replay(ctx context.Context) (rep *report.Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r.collector = report.NewCollector(reportSites(r.Config), r.Config.Placement.Window.Std(), report.WithRTTs(rtts))
+	r.collector = report.NewCollector(reportSites(r.Config), r.Config.Placement.Window.Std(), report.WithRTTs(rtts), report.WithRequestPrice(r.Config.Prices.Requests))
 	opts, err := r.options(ctx)
 	if err != nil {
 		return nil, err

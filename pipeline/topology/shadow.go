@@ -88,7 +88,7 @@ func (s *Shadow) Run(ctx context.Context, client *bus.Client) (*report.Report, e
 // start puts all strategies on their stages.
 func (s *Shadow) start(cfg *config.Config, name string, p *placement.Policy, rtts *report.RTTs) *shadowing {
 	run := &shadowing{Shadow: s}
-	run.played.Sites = reportSites(cfg)
+	run.played.Sites, run.played.PerThousand = reportSites(cfg), cfg.Prices.Requests
 	sites := make([]whatif.Site, len(cfg.Sites))
 	play := whatif.Play{Capacity: make([]int64, len(cfg.Sites))}
 	for i, site := range run.played.Sites {
@@ -189,6 +189,13 @@ type network struct{ *report.RTTs }
 func (n network) RTT(lat, lon float64, site int) float64 {
 	us, _ := n.Between(sphere.FromDegrees(lat, lon), site)
 	return float64(us) / 1000
+}
+
+// CheckLatency reads the measured round trips that the configuration names, as
+// reports will.
+func CheckLatency(cfg *config.Config) error {
+	_, err := roundTrips(cfg)
+	return err
 }
 
 // roundTrips are those of the measured table, if the configuration names one, else

@@ -35,7 +35,7 @@ func (s *source) name(b *recording.BadLine) {
 	case s.bad <= maxNamed:
 		s.note("malformed: " + b.Error())
 	case s.bad == maxNamed+1:
-		s.note("malformed: and more; penstock import names them all, --strict fails at the first")
+		s.note("malformed: and more; samples of all are on the bus under rejects.>, --strict fails at the first")
 	}
 }
 

@@ -24,6 +24,15 @@ type busFlags struct {
 // defaultState is the default of --state, as it stands in the tag of State.
 const defaultState = "penstock-out/state"
 
+// serveState is that of serve and init.
+const serveState = "penstock-state"
+
+// isDefaultState reports whether --state was left out.
+func isDefaultState(state string) bool {
+	unnamed, err := filepath.Abs(defaultState)
+	return err == nil && state == unnamed
+}
+
 // open opens the bus and a client. Close the bus when done.
 func (f *busFlags) open(con *console, role string) (*bus.Bus, *bus.Client, error) {
 	b, err := f.connect(con.ctx, con)

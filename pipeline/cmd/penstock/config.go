@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"penstock/pipeline/config"
+	"penstock/pipeline/topology"
 )
 
 type configCmd struct {
@@ -19,6 +20,9 @@ type configCheckCmd struct {
 func (c *configCheckCmd) Run(con *console) error {
 	cfg, err := config.Load(c.File)
 	if err != nil {
+		return err
+	}
+	if err := topology.CheckLatency(cfg); err != nil {
 		return err
 	}
 	fmt.Fprintf(con.out, "%s: fine, %d sites\n", c.File, len(cfg.Sites))

@@ -43,6 +43,9 @@ func (c *doctorCmd) Run(con *console) error {
 			}
 		}
 	}
+	if c.Serve && c.NATS == "" && isDefaultState(c.State) {
+		c.State = serveState // Where serve keeps its own, unless told otherwise.
+	}
 	if c.NATS == "" {
 		o.State = c.State
 	}

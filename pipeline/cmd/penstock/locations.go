@@ -275,14 +275,8 @@ func (c *locationsVerifyCmd) Run(con *console) error {
 // is not at hand: which copies a mover is going to delete is not known then. At
 // an address the movers may be anywhere, so a folder counts only if it was named.
 func (c *locationsVerifyCmd) retirements() (func(owner, site string) bool, error) {
-	if c.NATS != "" && !c.Replay {
-		unnamed, err := filepath.Abs(defaultState)
-		if err != nil {
-			return nil, fmt.Errorf("state folder: %w", err)
-		}
-		if c.State == unnamed {
-			return nil, nil
-		}
+	if c.NATS != "" && !c.Replay && isDefaultState(c.State) {
+		return nil, nil
 	}
 	dir := filepath.Join(c.State, "mover")
 	_, err := os.Stat(dir)

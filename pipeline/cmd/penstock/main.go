@@ -18,6 +18,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"penstock/pipeline/config"
+	"penstock/pipeline/report"
 	"penstock/pipeline/topology"
 )
 
@@ -115,7 +116,7 @@ func runHooked(ctx context.Context, args []string, stdout, stderr io.Writer, hoo
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errUsage), errors.Is(err, config.ErrFaults), errors.Is(err, topology.ErrOptions):
+	case errors.Is(err, errUsage), errors.Is(err, config.ErrFaults), errors.Is(err, report.ErrLatency), errors.Is(err, topology.ErrOptions):
 		fmt.Fprintf(stderr, "penstock: %v\n", err)
 		return 2
 	default:
