@@ -12,6 +12,9 @@
 // row is no object. Sites with the same tables have the same objects; a table that
 // one site lacks is refused there.
 //
+// Objects of any other name are kept as they are in tables of Penstock's own, so
+// that owners can be moved here from other kinds of stores.
+//
 // # What the tables must be like
 //
 // Tables need a primary key, and no foreign keys that go round. Values of primary
@@ -27,9 +30,6 @@
 // deletion does if one comes later. Tables that configured ones refer to (of
 // kinds, of currencies) needn't be configured; then the rows that are referred to
 // must be at every site, or what refers to them doesn't fit there.
-//
-// Objects of any other name are kept as they are in tables of Penstock's own, so
-// that owners can be moved here from other kinds of stores.
 //
 // # How rows are sent
 //
@@ -52,10 +52,13 @@
 // Open installs triggers on the tables, for all clients. A write to a copy that
 // is not to be written to fails with SQLSTATE PS001, a message that names the new
 // site, and the copy's mark as JSON in its detail (Moved reads it in Go). That goes
-// on when the copy has been deleted: the mark of what has moved away stays, one row
-// an owner, until a copy comes back. The lock is an advisory one. A barrier waits for transactions under way, half a second at
-// a time, then lets the others on before it tries again. It is a session's: it
-// goes when the connection does, and the fence of its holder with it.
+// on for ever when the copy has been deleted: the mark of what has moved away
+// stays, one row an owner, until a copy comes back or is made here through the
+// Store; if a move back is given up, it holds again. A copy that was deleted where
+// it was live, or never arrived, leaves no mark. The lock is an advisory one. A
+// barrier waits for transactions under way, half a second at a time, then lets the
+// others on before it tries again. It is a session's: it goes when the connection
+// does, and the fence of its holder with it.
 //
 // Versions are counts of changes, kept in the transactions that make them, in
 // slots, so that writers don't wait for each other. They are compared when all

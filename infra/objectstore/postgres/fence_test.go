@@ -361,8 +361,12 @@ func TestUninstall(t *testing.T) {
 		t.Errorf("with a retired copy: %v", err)
 	}
 	ok(t, s.Mark(t.Context(), "o", retired, live))
+	// Of a copy that has gone nothing would be lost but the notice.
+	c.run(`INSERT INTO notes VALUES ('p', 1)`)
+	ok(t, s.Mark(t.Context(), "p", free, retired))
+	ok(t, s.Delete(t.Context(), "p", retired))
 	ok(t, Uninstall(t.Context(), url, "", false))
-	c.run(`INSERT INTO notes VALUES ('o', 2)`, `TRUNCATE notes`)
+	c.run(`INSERT INTO notes VALUES ('o', 2), ('p', 2)`, `TRUNCATE notes`)
 	if n := c.one("SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'penstock%'") + c.one("SELECT count(*) FROM pg_namespace WHERE nspname = 'penstock'"); n != "00" {
 		t.Errorf("triggers and schemas left: %s", n)
 	}

@@ -40,12 +40,45 @@ func TestFenceOutlivesTheCopy(t *testing.T) {
 	if n := c.one("SELECT count(*) FROM penstock.overview"); n != "0" {
 		t.Errorf("%s rows of the overview", n)
 	}
-	ok(t, s.Mark(ctx, "o", objectstore.Mark{State: objectstore.Absent}, incoming))
+	// A move back that is given up, by one mover or by two, leaves it as it was.
+	absent := objectstore.Mark{State: objectstore.Absent}
+	ok(t, s.Mark(ctx, "o", absent, incoming))
+	second := objectstore.Mark{State: objectstore.Incoming, Version: 2, By: "n"}
+	ok(t, s.Mark(ctx, "o", incoming, second))
+	_, err := c.Exec(ctx, `INSERT INTO notes VALUES ('o', 2)`)
+	if m := refused(t, err); m != second {
+		t.Errorf("the incoming copy is said to be %v", m)
+	}
+	ok(t, s.Delete(ctx, "o", second))
+	_, err = c.Exec(ctx, `INSERT INTO notes VALUES ('o', 2)`)
+	if m := refused(t, err); m != retired {
+		t.Errorf("after a return that was given up it is said to be %v", m)
+	}
+	if m, err := s.Stat(ctx, "o"); err != nil || m.State != objectstore.Absent {
+		t.Errorf("after a return that was given up it is %v, %v", m, err)
+	}
+	ok(t, s.Mark(ctx, "o", absent, incoming))
 	ok(t, s.Mark(ctx, "o", incoming, live))
 	c.run(`INSERT INTO notes VALUES ('o', 3)`)
-	// A copy that was deleted where it was live, nobody moved.
+	// So does one that took over a copy that was to be deleted.
+	ok(t, s.Mark(ctx, "o", live, retired))
+	ok(t, s.Mark(ctx, "o", retired, second))
+	ok(t, s.Delete(ctx, "o", second))
+	_, err = c.Exec(ctx, `INSERT INTO notes VALUES ('o', 2)`)
+	if m := refused(t, err); m != retired {
+		t.Errorf("after a return to a retired copy that was given up it is said to be %v", m)
+	}
+	// Who makes a copy through the Store knows what he does.
+	ok(t, s.Create(ctx, "o", free))
+	c.run(`INSERT INTO notes VALUES ('o', 3)`)
+	ok(t, s.Mark(ctx, "o", free, live))
+	// A copy that was deleted where it was live, nobody moved. Nor one that never
+	// arrived.
 	ok(t, s.Delete(ctx, "o", live))
 	c.run(`INSERT INTO notes VALUES ('o', 4)`)
+	ok(t, s.Mark(ctx, "new", absent, incoming))
+	ok(t, s.Delete(ctx, "new", incoming))
+	c.run(`INSERT INTO notes VALUES ('new', 1)`)
 }
 
 // TestMovedMeanwhile: a Put that began before its copy was moved away, and ends

@@ -127,16 +127,21 @@ func (h *held) Delete(ctx context.Context, as objectstore.Mark) error {
 	}
 	return h.deleting(ctx, as, func(tx pgx.Tx) error {
 		owner := bytea(h.owner)
-		last := "DELETE FROM {S}.copies"
-		if as.State == objectstore.Retired {
-			// Clients who have not heard are still sent after the data.
-			last = "UPDATE {S}.copies SET made = false, gone = true"
+		// Clients who have not heard are still sent after what has moved away. What
+		// never arrived leaves things as they were.
+		stays := "false"
+		switch as.State {
+		case objectstore.Retired:
+			stays = "true"
+		case objectstore.Incoming:
+			stays = "went IS NOT NULL"
 		}
 		for _, text := range []string{
 			"DELETE FROM {S}.chunks WHERE blob IN (SELECT blob FROM {S}.objects WHERE owner = " + owner + ")",
 			"DELETE FROM {S}.objects WHERE owner = " + owner,
 			"DELETE FROM {S}.changes WHERE owner = " + owner,
-			last + " WHERE owner = " + owner,
+			"DELETE FROM {S}.copies WHERE NOT (" + stays + ") AND owner = " + owner,
+			"UPDATE {S}.copies SET mark = coalesce(went, mark), went = NULL, made = false, gone = true WHERE owner = " + owner,
 		} {
 			if _, err := tx.Exec(ctx, s.sql(text)); err != nil {
 				return fmt.Errorf("delete owner: %w", err)

@@ -51,7 +51,8 @@ func decodeMark(text string, m *objectstore.Mark) error {
 	return nil
 }
 
-// setMark writes the mark; the owner is locked.
+// setMark writes the mark; the owner is locked. Until a copy that is incoming has
+// arrived it is remembered where the one before it went.
 func (s *Store) setMark(ctx context.Context, q querier, owner string, m objectstore.Mark) error {
 	mark := "NULL"
 	if m.State != objectstore.Unmarked {
@@ -62,7 +63,9 @@ func (s *Store) setMark(ctx context.Context, q querier, owner string, m objectst
 		mark = literal(string(b)) + "::jsonb"
 	}
 	_, err := q.Exec(ctx, fmt.Sprintf(s.sql(`INSERT INTO {S}.copies (owner, mark, made) VALUES (%s, %s, true)
-		ON CONFLICT (owner) DO UPDATE SET mark = excluded.mark, made = true, gone = false`), bytea(owner), mark))
+		ON CONFLICT (owner) DO UPDATE SET mark = excluded.mark, made = true, gone = false,
+			went = CASE WHEN excluded.mark ->> 'state' <> 'incoming' THEN NULL WHEN copies.mark ->> 'state' = 'retired' THEN copies.mark ELSE copies.went END`),
+		bytea(owner), mark))
 	if err != nil {
 		return fmt.Errorf("write mark: %w", err)
 	}

@@ -25,9 +25,11 @@ CREATE TABLE IF NOT EXISTS {S}.copies (
 	owner bytea PRIMARY KEY,
 	mark jsonb,
 	made boolean NOT NULL DEFAULT false,
-	gone boolean NOT NULL DEFAULT false
+	gone boolean NOT NULL DEFAULT false,
+	went jsonb
 );
-COMMENT ON TABLE {S}.copies IS 'What the copies of owners are. Without a mark the copy may be written to; made: it is there though it may have no rows. gone: it was moved away and deleted, and its mark says where to, for who writes to it still.';
+ALTER TABLE {S}.copies ADD COLUMN IF NOT EXISTS gone boolean NOT NULL DEFAULT false, ADD COLUMN IF NOT EXISTS went jsonb;
+COMMENT ON TABLE {S}.copies IS 'What the copies of owners are. Without a mark the copy may be written to; made: it is there though it may have no rows. gone: it was moved away and deleted, and its mark says where to, for who writes to it still. went: the mark of a copy that went before one that is incoming, and that holds again if that never arrives.';
 CREATE TABLE IF NOT EXISTS {S}.changes (
 	owner bytea NOT NULL,
 	object text NOT NULL,

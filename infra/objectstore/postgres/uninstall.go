@@ -13,7 +13,9 @@ import (
 // the last mover has ended. While there are marks that keep writers off, or
 // objects that are no rows, it removes nothing and returns ErrInUse: without
 // marks, copies that were moved away would look live again. With force it
-// removes all the same. The schema defaults to penstock; where there is none,
+// removes all the same. The marks of copies that were moved away and deleted go in
+// any case: from then on who writes to these owners here is no longer sent after
+// them, so clients must know by then where to write. The schema defaults to penstock; where there is none,
 // nothing is done.
 func Uninstall(ctx context.Context, url, schema string, force bool) error {
 	schema = cmp.Or(schema, "penstock")
