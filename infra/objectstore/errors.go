@@ -28,6 +28,13 @@ var (
 	// connection that broke. Writers may have written since. Nothing was done;
 	// what an earlier call did stays done. Hold again.
 	ErrHoldLost = errors.New("the barrier was lost")
+	// ErrUnfit is returned by Put for what this store can't take as it is, and won't
+	// when it is tried again: a row whose key belongs to another owner here, that
+	// refers to a row that isn't here, of a table or with columns that this site
+	// doesn't have. Somebody must change the data or the store. Nothing was
+	// written; unless ErrChanged is returned with it: then a part was, and the rest
+	// may be sent again after what it refers to.
+	ErrUnfit = errors.New("the store can't take this data")
 	// ErrCorrupt is returned when bytes in the middle of a record file are not
 	// what was written. The file is left as it is; nothing was appended.
 	ErrCorrupt = errors.New("damaged record")

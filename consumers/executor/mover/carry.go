@@ -41,8 +41,8 @@ func (m *Mover) carry(ctx context.Context, t *task) (control.Outcome, error) {
 			}
 			m.o.Metrics.Count(executor.Retried, "contested", 1)
 		case errors.As(err, &se):
-			if attempts++; attempts >= m.o.Attempts {
-				return m.giveUp(ctx, t, &verdict{control.Failed, ReasonStore, err})
+			if attempts++; attempts >= m.o.Attempts || hopeless(err) {
+				return m.giveUp(ctx, t, &verdict{control.Failed, reasonOf(err), err})
 			}
 			m.o.Metrics.Count(executor.Retried, "store", 1)
 			m.o.Logger.Warn().Err(err).Str("owner", t.Owner).Uint64("move", t.Version).Msg("a store failed, trying again")
@@ -54,6 +54,20 @@ func (m *Mover) carry(ctx context.Context, t *task) (control.Outcome, error) {
 		}
 		wait = min(2*wait, retryMost)
 	}
+}
+
+// hopeless: another try would send the same to the same store. What was left out
+// because of what was written meanwhile may fit next time.
+func hopeless(err error) bool {
+	return errors.Is(err, objectstore.ErrUnfit) && !errors.Is(err, objectstore.ErrChanged)
+}
+
+// reasonOf is why a move ends whose last try failed in a store.
+func reasonOf(err error) string {
+	if errors.Is(err, objectstore.ErrUnfit) {
+		return ReasonUnfit
+	}
+	return ReasonStore
 }
 
 // giveUp undoes what was begun of a move and returns its outcome.
@@ -74,7 +88,11 @@ func (m *Mover) giveUp(ctx context.Context, t *task, v *verdict) (control.Outcom
 			return control.Outcome{}, fmt.Errorf("give up (%w): %w", v, err)
 		}
 	}
-	m.o.Logger.Info().Str("owner", t.Owner).Uint64("move", t.Version).Err(v).Msg("move not carried out")
+	log := m.o.Logger.Info()
+	if v.status == control.Failed {
+		log = m.o.Logger.Warn()
+	}
+	log.Str("owner", t.Owner).Uint64("move", t.Version).Err(v).Msg("move not carried out")
 	return outcome(t, v.status, v.reason, 0), nil
 }
 

@@ -33,9 +33,10 @@
 //
 // # Failures
 //
-// A move that can't be is answered failed or refused with a reason (reason.go);
+// A move that can't be is answered failed or refused with a reason (rules.go);
 // what was copied of it is removed and the source is opened again. A store that
-// errs is tried Attempts times. Trouble with the bus is the caller's to repeat:
+// errs is tried Attempts times; one that can't take the data (objectstore.ErrUnfit)
+// once, and the move has failed as destination-unfit. Trouble with the bus is the caller's to repeat:
 // the journal keeps the move open. If the bus is lost between fence and flip, the
 // source stays closed to writers until the mover has learned which it was.
 package mover

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"penstock/consumers/executor/locations"
 	"penstock/infra/objectstore"
 	"penstock/schemas/control"
@@ -137,6 +139,45 @@ func TestStoreFails(t *testing.T) {
 				w.put("a", "o", map[string]string{"open": "again"})
 			}
 		}
+	}
+}
+
+// TestUnfit: what the destination can't take ends the move at once and says so;
+// what may fit later is tried as often as any failure.
+func TestUnfit(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		puts int32 // of one object
+	}{
+		{fmt.Errorf("key 7: %w", objectstore.ErrUnfit), 1},
+		// Each try sends it Rounds times, and then while writers wait.
+		{fmt.Errorf("%w: refers to what isn't there: %w", objectstore.ErrUnfit, objectstore.ErrChanged), 2 * (3 + 1)},
+	} {
+		w := newWorld(t)
+		var puts atomic.Int32
+		s := &faulty{Store: w.stores["b"], f: func(op, _ string) error {
+			if op != "put" {
+				return nil
+			}
+			puts.Add(1)
+			return c.err
+		}}
+		var log bytes.Buffer
+		m := w.mover(func(o *Options) {
+			o.Stores["b"], o.Attempts, o.Rounds, o.Logger = s, 2, 3, zerolog.New(&log)
+		})
+		w.put("a", "o", objects(1))
+		o := w.apply(m, move("o", "a", "b", 1))
+		if o.Status != control.Failed || o.Reason != ReasonUnfit || puts.Load() != c.puts || m.Open() != 0 {
+			t.Errorf("%v: outcome %+v after %d tries to put, want %d", c.err, o, puts.Load(), c.puts)
+		}
+		if !strings.Contains(log.String(), c.err.Error()) {
+			t.Errorf("the log doesn't say %v: %s", c.err, log.String())
+		}
+		if mark := w.mark("b", "o"); mark.State != objectstore.Absent {
+			t.Errorf("b is left as %v", mark)
+		}
+		w.put("a", "o", map[string]string{"open": "again"})
 	}
 }
 

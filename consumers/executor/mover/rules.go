@@ -16,6 +16,7 @@ const (
 	ReasonSourceMissing = "source-missing"       // the store at from has no data of the owner
 	ReasonSourceClosed  = "source-not-live"      // it has a copy, but not a live one
 	ReasonOccupied      = "destination-occupied" // to has data of the owner that no move brought there
+	ReasonUnfit         = "destination-unfit"    // the store at to can't take this data; the log says why
 	ReasonBusy          = "source-busy"          // writes never paused for long enough
 	ReasonStore         = "store"                // a store failed again and again
 	ReasonUnreadable    = "location-unreadable"  // the entry in locations can't be decoded

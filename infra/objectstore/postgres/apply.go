@@ -67,6 +67,11 @@ func (s *Store) putRows(ctx context.Context, tx pgx.Tx, t *table, w writing, in 
 	if err := s.asMover(ctx, tx, owner, as); err != nil {
 		return "", err
 	}
+	// What is checked when a transaction commits would fail too late to tell what
+	// it is that doesn't fit.
+	if _, err := tx.Exec(ctx, "SET CONSTRAINTS ALL IMMEDIATE"); err != nil {
+		return "", fmt.Errorf("write rows of %s: %w", t.label, err)
+	}
 	partly, err := s.applyWhatFits(ctx, tx, t, owner, columns, as)
 	if err != nil || partly {
 		return "", err

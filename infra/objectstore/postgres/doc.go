@@ -92,7 +92,10 @@
 //
 // # Failures
 //
-// Sentinels are in errors.go and objectstore. A transaction that fails leaves
+// Sentinels are in errors.go and objectstore. Rows that the tables here refuse, for
+// a key that is another owner's, a row that they refer to and that isn't here,
+// another set of columns, a type, a CHECK or a trigger, are objectstore.ErrUnfit;
+// the error names the constraint and the key. A transaction that fails leaves
 // nothing. The deletion of a large owner takes several, and can be repeated: the
 // mark goes last. Connections that are lost are made again; what was asked over
 // them fails with what the server or the line said. Memory doesn't grow with what

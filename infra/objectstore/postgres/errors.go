@@ -3,6 +3,8 @@ package postgres
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -22,11 +24,11 @@ var (
 	ErrDatabase = errors.New("this database can't be a store")
 	// ErrRows is returned by Put for what isn't rows of the table: another
 	// format, other columns than the table's, another owner's rows. Nothing was
-	// changed.
+	// changed. It comes with objectstore.ErrUnfit.
 	ErrRows = errors.New("not rows of this table")
 	// ErrTaken is wrapped when a row to be written has a key that a row of
 	// another owner has at this site. Keys must be unique over all sites. Nothing
-	// was changed.
+	// was changed. It comes with objectstore.ErrUnfit.
 	ErrTaken = errors.New("another row has this key here")
 	// ErrInUse is returned by Uninstall while the schema holds what would be lost
 	// with it: marks that keep writers off, or objects that are no tables'.
@@ -63,6 +65,32 @@ func code(err error) string {
 	return ""
 }
 
+// unfit makes it show in an error of writing rows that to try again won't help:
+// they are no rows of the table, or its constraints, its types or its triggers
+// refuse them.
+func unfit(err error) error {
+	var pg *pgconn.PgError
+	switch {
+	case err == nil, errors.Is(err, objectstore.ErrUnfit):
+		return err
+	case errors.Is(err, ErrRows):
+		return fmt.Errorf("%w: %w", objectstore.ErrUnfit, err)
+	case !errors.As(err, &pg):
+		return err
+	case pg.Code == foreignKeyViolation, pg.Code == uniqueViolation:
+		// The detail says which key; of others it may be all of a row.
+		return fmt.Errorf("%w: %w: %s", objectstore.ErrUnfit, err, pg.Detail)
+	case slices.Contains(refusals, pg.Code[:min(2, len(pg.Code))]), pg.Code == raised:
+		return fmt.Errorf("%w: %w", objectstore.ErrUnfit, err)
+	default:
+		return err
+	}
+}
+
+// refusals are classes of SQLSTATEs: values that a type doesn't have, constraints
+// that are violated, limits of the server.
+var refusals = []string{"22", "23", "54"}
+
 // SQLSTATEs that are told apart.
 const (
 	foreignKeyViolation = "23503"
@@ -70,4 +98,5 @@ const (
 	noPrivilege         = "42501"
 	lockNotAvailable    = "55P03"
 	deadlockDetected    = "40P01"
+	raised              = "P0001" // by a trigger of the operator's
 )

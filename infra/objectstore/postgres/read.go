@@ -173,7 +173,8 @@ func (in *arrival) Read(b []byte) (int, error) {
 // Put replaces an object: of a table, the owner's rows in it, by their
 // difference; those that are gone take the rows with them that refer to them. In
 // a copy that may not be written to, rows that refer to rows of other tables that
-// aren't there are left out; then it returns objectstore.ErrChanged.
+// aren't there are left out; then it returns objectstore.ErrChanged, and ErrUnfit,
+// should they never come.
 func (s *Store) Put(ctx context.Context, owner, name string, r io.Reader, as objectstore.Mark) (objectstore.Object, error) {
 	o := objectstore.Object{Name: name}
 	if err := objectstore.CheckOwner(owner); err != nil {
@@ -184,7 +185,7 @@ func (s *Store) Put(ctx context.Context, owner, name string, r io.Reader, as obj
 		return o, err
 	}
 	if t != nil && !t.kind.fits(owner) {
-		return o, fmt.Errorf("owner %.80q has no rows in %s, whose owners are of type %s: %w", owner, t.label, t.kind, objectstore.ErrName)
+		return o, fmt.Errorf("owner %.80q has no rows in %s, whose owners are of type %s: %w: %w", owner, t.label, t.kind, objectstore.ErrUnfit, objectstore.ErrName)
 	}
 	if t == nil && likeTable(name) {
 		if r, err = notRows(name, r); err != nil {
@@ -210,11 +211,15 @@ func (s *Store) Put(ctx context.Context, owner, name string, r io.Reader, as obj
 		}
 		return err
 	})
+	if t != nil && in.err == nil {
+		err = unfit(err)
+	}
 	if err != nil {
 		return objectstore.Object{}, err
 	}
 	if o.Version == "" {
-		return objectstore.Object{}, fmt.Errorf("rows of %s refer to rows that were not sent yet, the others are written: %w", t.label, objectstore.ErrChanged)
+		return objectstore.Object{}, fmt.Errorf("%w: rows of %s refer to rows of configured tables that aren't there or were not sent yet, the others are written: %w",
+			objectstore.ErrUnfit, t.label, objectstore.ErrChanged)
 	}
 	o.Size, o.Digest = in.size, hex.EncodeToString(sum.Sum(nil))
 	if t != nil {
@@ -228,7 +233,7 @@ func (s *Store) Put(ctx context.Context, owner, name string, r io.Reader, as obj
 func notRows(name string, r io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(r)
 	if begin, _ := b.Peek(len(magic)); string(begin) == magic { // An error comes again when it is read.
-		return nil, fmt.Errorf("object name %.80q is of a table that this site doesn't have: %w", name, objectstore.ErrName)
+		return nil, fmt.Errorf("object name %.80q is of a table that this site doesn't have: %w: %w", name, objectstore.ErrUnfit, objectstore.ErrName)
 	}
 	return b, nil
 }

@@ -82,7 +82,7 @@ func TestWhatADatabaseCannotTake(t *testing.T) {
 				}
 				continue
 			}
-			if got.Status != control.Failed || got.Reason != mover.ReasonStore || copies != fmt.Sprintf("map[%s:live since move 0]", from) && copies != fmt.Sprintf("map[%s:unmarked]", from) {
+			if got.Status != control.Failed || got.Reason != mover.ReasonUnfit || copies != fmt.Sprintf("map[%s:live since move 0]", from) && copies != fmt.Sprintf("map[%s:unmarked]", from) {
 				t.Errorf("%q from %s: %s %s; copies %s", name, from, got.Status, got.Reason, copies)
 			}
 		}
