@@ -22,6 +22,11 @@ type LocationImport struct {
 	By     string
 	// Options are those of the import; UnderWay and Tell are set here.
 	Options locations.ImportOptions
+	// Sizes lists each owner's objects in an import of what stores hold, so that
+	// the decider knows how much there is to move; Listed, if set, is called with
+	// the owners that are listed, of how many.
+	Sizes  bool
+	Listed func(done, of int)
 }
 
 // complete finds out which moves are under way, and makes deciders hear of what
@@ -60,6 +65,11 @@ func (i LocationImport) FromStores(ctx context.Context, cfg *config.Config, log 
 	rows, err := locations.FromStores(ctx, stores)
 	if err != nil {
 		return done, err
+	}
+	if i.Sizes {
+		if err := rows.Measure(ctx, i.Listed); err != nil {
+			return done, err
+		}
 	}
 	return locations.ImportRows(ctx, rows, i.Table, o)
 }

@@ -109,7 +109,8 @@ func (t *Policy) takeImports() {
 }
 
 // importLocation takes the operator's word for where an owner's data is: site,
-// version and pin are what it says. A move under way is no longer waited for, a
+// version and pin are what it says; of what is stored of the owner it says the
+// least, for the decider has seen writes since it began only. A move under way is no longer waited for, a
 // refusal or a failure no longer held against the owner, and an owner that was
 // unknown is known from now on. Where the site is another than it was, that is a
 // change, from which a cooldown runs. One of a version below that of the last
@@ -131,6 +132,7 @@ func (t *Policy) importLocation(o *control.Outcome) {
 	site, was := s.siteNumber(o.Scope), s.site[id]
 	s.changeOwner(id, func() {
 		s.site[id] = site
+		s.stored[id] = max(s.stored[id], o.Bytes)
 		s.flags[id] = s.flags[id]&^(pinned|moved) | isOwner | imported | stale
 		if o.Pinned {
 			s.flags[id] |= pinned

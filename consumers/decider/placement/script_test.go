@@ -32,7 +32,7 @@ import (
 //	outcome OWNER VERSION STATUS
 //	done                          every move under way has that outcome
 //	fail                          every move under way has failed
-//	imported OWNER SITE VERSION [pinned]
+//	imported OWNER SITE VERSION [pinned] [BYTES]
 //	plan                          what the last plan is worth
 //	restart                       goes on from a snapshot
 //	explain OWNER
@@ -151,9 +151,15 @@ func (s *script) do(f []string) string {
 		s.config.Egress[f[1]] = s.number(f[2])
 	case "imported":
 		s.start()
-		s.policy.Apply(&control.Outcome{
-			Kind: control.Placement, Owner: f[1], Scope: f[2], Move: uint64(s.number(f[3])), Status: control.Imported, Pinned: len(f) > 4,
-		})
+		o := &control.Outcome{Kind: control.Placement, Owner: f[1], Scope: f[2], Move: uint64(s.number(f[3])), Status: control.Imported}
+		for _, more := range f[4:] {
+			if more == "pinned" {
+				o.Pinned = true
+			} else {
+				o.Bytes = int64(s.number(more))
+			}
+		}
+		s.policy.Apply(o)
 	case "plan":
 		return shownPlan(s.policy.LastPlan())
 	case "restart":

@@ -74,7 +74,7 @@ type state struct {
 
 	flags  []uint8
 	site   []uint16 // where its data is
-	stored []int64  // bytes written since the beginning
+	stored []int64  // bytes written since the beginning, at least what an import said
 	move   []int32  // index into moves, −1: none
 	moves  []moveRecord
 	social edges // owner → user: social level

@@ -61,7 +61,7 @@ type csvWriter struct{ out *csv.Writer }
 
 func newCSVWriter(w io.Writer) (*csvWriter, error) {
 	c := &csvWriter{csv.NewWriter(w)}
-	return c, c.out.Write(columns)
+	return c, c.out.Write(exported)
 }
 
 func (c *csvWriter) write(owner string, l control.Location) error {

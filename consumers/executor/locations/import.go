@@ -152,10 +152,11 @@ func (x *importer) chunk(ctx context.Context, rows []row) error {
 		case err != nil:
 			x.rep.unused(w.line, err)
 		case news:
-			change = append(change, Entry{w.owner, next, now.Revision})
+			change = append(change, Entry{w.owner, next, now.Revision, w.bytes})
 			changed = append(changed, *w)
 		default:
 			x.rep.Unchanged++
+			now.Bytes = w.bytes
 			stand = append(stand, now)
 		}
 	}
@@ -219,11 +220,12 @@ func (x *importer) write(ctx context.Context, w *row) (Entry, bool, error) {
 	for range rowTries {
 		next, change, err := merge(now.Location, now.Revision > 0, w, x.o)
 		if err != nil || !change {
+			now.Bytes = w.bytes
 			return now, false, err
 		}
 		revision, err := x.t.Set(ctx, w.owner, next, now.Revision)
 		if err == nil {
-			return Entry{w.owner, next, revision}, true, nil
+			return Entry{w.owner, next, revision, w.bytes}, true, nil
 		}
 		if !errors.Is(err, ErrConflict) {
 			return Entry{}, false, err

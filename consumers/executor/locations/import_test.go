@@ -221,6 +221,7 @@ func TestParquetOfOthers(t *testing.T) {
 		{Name: "version", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
 		{Name: "since", Type: arrow.FixedWidthTypes.Timestamp_ms, Nullable: true},
 		{Name: "pinned", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "bytes", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 	}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	for i, owner := range []string{"fine", "negative", "bare", "\xff"} {
@@ -230,11 +231,13 @@ func TestParquetOfOthers(t *testing.T) {
 			b.Field(2).AppendNull()
 			b.Field(3).AppendNull()
 			b.Field(4).AppendNull()
+			b.Field(5).AppendNull()
 			continue
 		}
 		b.Field(2).(*array.Int32Builder).Append([]int32{3, -1, 0, 1}[i])
 		b.Field(3).(*array.TimestampBuilder).Append(arrow.Timestamp(t0.UnixMilli()))
 		b.Field(4).(*array.StringBuilder).Append("true")
+		b.Field(5).(*array.Int64Builder).Append(18231)
 	}
 	var out bytes.Buffer
 	w, err := pqarrow.NewFileWriter(schema, &out, parquet.NewWriterProperties(), pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
@@ -243,15 +246,21 @@ func TestParquetOfOthers(t *testing.T) {
 	ok(t, w.Close())
 	table := NewMemory()
 	now := t0.Add(time.Hour)
-	rep, err := Import(t.Context(), bytes.NewReader(out.Bytes()), table, ImportOptions{Now: now})
+	bytesOf := map[string]int64{}
+	rep, err := Import(t.Context(), bytes.NewReader(out.Bytes()), table, ImportOptions{Now: now, Tell: func(_ context.Context, entries []Entry) error {
+		for _, e := range entries {
+			bytesOf[e.Owner] = e.Bytes
+		}
+		return nil
+	}})
 	ok(t, err)
 	if rep.Rows != 4 || rep.Written != 2 || rep.Unused != 2 || rep.Bad[0].Line != 3 || rep.Bad[1].Line != 5 {
 		t.Errorf("%+v", rep)
 	}
 	fine := control.Location{Site: "a", Version: 3, State: control.Live, Since: t0.Truncate(time.Millisecond), Pinned: true}
 	bare := control.Location{Site: "a", State: control.Live, Since: now}
-	if got := all(t, table); got["fine"] != fine || got["bare"] != bare {
-		t.Errorf("%+v", got)
+	if got := all(t, table); got["fine"] != fine || got["bare"] != bare || bytesOf["fine"] != 18231 || bytesOf["bare"] != 0 {
+		t.Errorf("%+v, bytes %v", got, bytesOf)
 	}
 }
 

@@ -14,9 +14,12 @@ import (
 	"penstock/schemas/control"
 )
 
-// columns of a file, in the order of an export. An import needs the first two,
-// in any order, under these names.
-var columns = []string{"owner", "site", "version", "state", "since", "pinned"}
+// columns of an import, in any order, under these names; it needs the first two.
+// How much is stored of an owner is not known here, so an export has no bytes.
+var (
+	columns  = []string{"owner", "site", "version", "state", "since", "pinned", "bytes"}
+	exported = columns[:6]
+)
 
 // Rows yields the rows of an import, one after another.
 type Rows interface {
@@ -34,6 +37,7 @@ type Row struct {
 	Since     time.Time // zero: none was given
 	Pinned    bool
 	HasPinned bool
+	Bytes     int64 // stored of the owner at least; 0: not said
 }
 
 // RowsOf yields the given rows.
@@ -59,6 +63,7 @@ type row struct {
 	owner     string
 	l         control.Location
 	hasPinned bool
+	bytes     int64
 }
 
 // read reads and checks all rows: each owner once, at a site that there is.
@@ -85,7 +90,7 @@ func read(in Rows, o *ImportOptions, rep *Imported) ([]row, error) {
 			continue
 		}
 		seen[r.Owner] = line
-		w := row{line: line, owner: r.Owner, hasPinned: r.HasPinned, l: control.Location{
+		w := row{line: line, owner: r.Owner, hasPinned: r.HasPinned, bytes: r.Bytes, l: control.Location{
 			Site: r.Site, Version: r.Version, State: control.Live, Since: r.Since.UTC(), Pinned: r.Pinned,
 		}}
 		if r.Since.IsZero() {
@@ -103,6 +108,8 @@ func check(r *Row, o *ImportOptions) error {
 		return bad("owner", r.Owner, "UTF-8, as in requests")
 	case r.Site == "" || len(o.Sites) > 0 && !slices.Contains(o.Sites, r.Site):
 		return bad("site", r.Site, "one of "+strings.Join(o.Sites, ", "))
+	case r.Bytes < 0:
+		return bad("bytes", strconv.FormatInt(r.Bytes, 10), "0 or more")
 	case o.UnderWay != nil && o.UnderWay(r.Owner):
 		return fmt.Errorf("owner %.80q: a move of it has no outcome yet, import it again when it has: %w", r.Owner, ErrRow)
 	}
@@ -156,6 +163,11 @@ func parseRow(get func(column string) string) (r Row, err error) {
 			return r, bad("pinned", s, "true or false")
 		}
 		r.HasPinned = true
+	}
+	if s := get("bytes"); s != "" {
+		if r.Bytes, err = strconv.ParseInt(s, 10, 64); err != nil {
+			return r, bad("bytes", s, "a number of bytes from 0")
+		}
 	}
 	return r, nil
 }

@@ -36,6 +36,9 @@ type Entry struct {
 	Owner string
 	control.Location
 	Revision uint64
+	// Bytes is what an import says is stored of the owner, 0 if it doesn't say. It
+	// is told to deciders and is no part of the table.
+	Bytes int64
 }
 
 // Bulk is a table that can take and give many entries at once. Both of this
@@ -165,7 +168,7 @@ func (t *KV) Entries(ctx context.Context, fn func(Entry) error) (err error) {
 			if err != nil {
 				return fmt.Errorf("location of %.80q: %w", owner, err)
 			}
-			if err := fn(Entry{owner, *l, e.Revision()}); err != nil {
+			if err := fn(Entry{Owner: owner, Location: *l, Revision: e.Revision()}); err != nil {
 				return err
 			}
 		}
@@ -236,7 +239,7 @@ func (t *Memory) Entries(_ context.Context, fn func(Entry) error) error {
 	entries := maps.Clone(t.entries)
 	t.mu.Unlock()
 	for _, owner := range slices.Sorted(maps.Keys(entries)) {
-		if err := fn(Entry{owner, entries[owner].l, entries[owner].revision}); err != nil {
+		if err := fn(Entry{Owner: owner, Location: entries[owner].l, Revision: entries[owner].revision}); err != nil {
 			return err
 		}
 	}

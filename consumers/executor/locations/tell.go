@@ -45,7 +45,7 @@ func NewTeller(c *bus.Client, by string, now time.Time) *Teller {
 // Tell publishes one outcome an entry, in their order, and returns when all are
 // stored. An entry's revision is part of the message id: telling of it again is
 // telling of it once, for as long as the stream remembers ids, and changes
-// nothing later either. After an error it is unknown which were stored.
+// nothing later either. So are the bytes that are stored, if they are said. After an error it is unknown which were stored.
 func (x *Teller) Tell(ctx context.Context, entries []Entry) error {
 	for len(entries) > 0 {
 		n := min(len(entries), bus.MaxBatch)
@@ -92,9 +92,13 @@ func (x *Teller) tell(ctx context.Context, entries []Entry) error {
 func (x *Teller) messages(entries []Entry) ([]*nats.Msg, error) {
 	msgs := make([]*nats.Msg, len(entries))
 	for i, e := range entries {
+		id := importID + subject.Encode(e.Owner) + "/" + strconv.FormatUint(e.Revision, 10)
+		if e.Bytes > 0 {
+			id += "/" + strconv.FormatInt(e.Bytes, 10)
+		}
 		body, err := control.Encode(control.Outcome{
 			Version: 1, Kind: control.Placement, Scope: e.Site, Owner: e.Owner, Move: e.Version,
-			Status: control.Imported, Pinned: e.Pinned, By: x.by, At: x.now,
+			Status: control.Imported, Pinned: e.Pinned, Bytes: e.Bytes, By: x.by, At: x.now,
 		})
 		if err != nil {
 			return nil, err
@@ -103,7 +107,7 @@ func (x *Teller) messages(entries []Entry) ([]*nats.Msg, error) {
 			Subject: subject.Outcomes(string(control.Placement), e.Site), Data: body,
 			Header: map[string][]string{
 				control.HeaderSchema:  {control.OutcomeSchema},
-				jetstream.MsgIDHeader: {importID + subject.Encode(e.Owner) + "/" + strconv.FormatUint(e.Revision, 10)},
+				jetstream.MsgIDHeader: {id},
 			},
 		})
 	}

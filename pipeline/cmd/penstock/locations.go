@@ -18,7 +18,7 @@ import (
 )
 
 type locationsCmd struct {
-	Import locationsImportCmd `cmd:"" help:"Say where owners' data is, at any time, from CSV or Parquet (owner,site and perhaps version,state,since,pinned) or by what the stores hold."`
+	Import locationsImportCmd `cmd:"" help:"Say where owners' data is, at any time, from CSV or Parquet (owner,site and perhaps version,state,since,pinned,bytes) or by what the stores hold."`
 	Export locationsExportCmd `cmd:"" help:"Print all locations that are known as CSV, or write them to a file."`
 	Verify locationsVerifyCmd `cmd:"" help:"List the stores and compare: each owner has exactly one live copy, where its location says, and the mover under --state knows of all others."`
 	Pin    locationsPinCmd    `cmd:"" help:"Let no decision move an owner's data."`
@@ -29,6 +29,7 @@ type locationsImportCmd struct {
 	busFlags
 	File       string `arg:"" optional:"" help:"The CSV or Parquet file, told apart by its content; - for standard input."`
 	FromStores bool   `help:"Take what the configured stores hold instead of a file: an owner is where its only copy is that may be written to. Owners with two are told."`
+	Sizes      bool   `help:"With --from-stores: list each owner's objects too, so that limits.bytes, per_gb and egress count what is stored of it. It takes as long as listing all stores does."`
 	Config     string `short:"c" help:"The configuration: sites that it lacks are faults, and it names the stores." type:"existingfile"`
 	Overwrite  bool   `help:"Let the import contradict what is known."`
 	Strict     bool   `help:"Write nothing if a row cannot be used."`
@@ -42,6 +43,9 @@ func (c *locationsImportCmd) Run(con *console) error {
 	if c.FromStores && c.Config == "" {
 		return fmt.Errorf("%w: --from-stores takes the stores of --config", errUsage)
 	}
+	if c.Sizes && !c.FromStores {
+		return fmt.Errorf("%w: --sizes lists what --from-stores imports; in a file the column bytes says it", errUsage)
+	}
 	var cfg *config.Config
 	if c.Config != "" {
 		var err error
@@ -50,13 +54,13 @@ func (c *locationsImportCmd) Run(con *console) error {
 		}
 	}
 	return c.with(con, func(client *bus.Client, t *locations.KV) (err error) {
-		o := locations.ImportOptions{Now: clock.System().Now().UTC(), Overwrite: c.Overwrite, Strict: c.Strict, Progress: con.rows()}
+		o := locations.ImportOptions{Now: clock.System().Now().UTC(), Overwrite: c.Overwrite, Strict: c.Strict, Progress: con.progress("rows")}
 		if cfg != nil {
 			for _, s := range cfg.Sites {
 				o.Sites = append(o.Sites, s.Name)
 			}
 		}
-		imports := topology.LocationImport{Client: client, Table: t, By: operatorName(), Options: o}
+		imports := topology.LocationImport{Client: client, Table: t, By: operatorName(), Options: o, Sizes: c.Sizes, Listed: con.progress("owners listed")}
 		var done locations.Imported
 		if c.FromStores {
 			done, err = imports.FromStores(con.ctx, cfg, con.logger())
@@ -74,8 +78,8 @@ func (c *locationsImportCmd) Run(con *console) error {
 	})
 }
 
-// rows shows how far an import has come, on a terminal.
-func (con *console) rows() func(done, of int) {
+// progress shows how far an import has come, on a terminal.
+func (con *console) progress(what string) func(done, of int) {
 	if !con.terminal || con.json {
 		return nil
 	}
@@ -84,7 +88,7 @@ func (con *console) rows() func(done, of int) {
 		if done == of {
 			end = "\n"
 		}
-		fmt.Fprintf(con.err, "%d of %d rows%s", done, of, end)
+		fmt.Fprintf(con.err, "%d of %d %s%s", done, of, what, end)
 	}
 }
 
