@@ -30,6 +30,15 @@ func (r *running) readLocations(ctx context.Context) error {
 	for _, s := range r.Config.Sites {
 		o.Sites = append(o.Sites, s.Name)
 	}
+	r.stored = map[string]int64{}
+	o.Tell = func(_ context.Context, entries []locations.Entry) error {
+		for _, e := range entries {
+			if e.Bytes > 0 {
+				r.stored[e.Owner] = e.Bytes
+			}
+		}
+		return nil
+	}
 	table := locations.NewMemory()
 	done, err := locations.Import(ctx, f, table, o)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 
 // TestKnownLocationsComeFirst replays with a table of where data is: requests go
 // there until a decision moves it, a pinned owner stays, and the versions of
-// moves go on from those of the table.
+// moves and the bytes that are stored go on from those of the table.
 func TestKnownLocationsComeFirst(t *testing.T) {
 	dir := t.TempDir()
 	known := filepath.Join(dir, "known.csv")
-	writeText(t, known, "owner,site,version,pinned\nann,us-west,4,false\nbob,us-west,2,true\ncat,mars,1,false\n")
+	writeText(t, known, "owner,site,version,pinned,bytes\nann,us-west,4,false,5000\nbob,us-west,2,true,\ncat,mars,1,false,\n")
 	var rows strings.Builder
 	rows.WriteString("time,op,user,owner,bytes,lat,lon\n")
 	for h := range 4 {
@@ -51,7 +51,7 @@ func TestKnownLocationsComeFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rep.Moves.Done != 1 || !strings.Contains(string(commands), `"owner":"ann","from":"us-west","to":"us-east","version":5,`) {
+	if rep.Moves.Done != 1 || !strings.Contains(string(commands), `"owner":"ann","from":"us-west","to":"us-east","version":5,"bytes":5600}`) {
 		t.Errorf("%d moves:\n%s", rep.Moves.Done, commands)
 	}
 	if len(rep.Stores.Faults) > 0 || rep.Stores.Owners != 2 {

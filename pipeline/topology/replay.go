@@ -29,6 +29,7 @@ type running struct {
 	stores    Stores
 	policy    placement.Config
 	known     map[string]control.Location // before the first row
+	stored    map[string]int64            // bytes of them, as far as they were said
 	config    []byte                      // canonical, of the policy
 	digest    string                      // of the recordings
 	collector *report.Collector
@@ -127,6 +128,7 @@ func (r *running) readInputs(ctx context.Context) error {
 		return err
 	}
 	r.policy = placementConfig(r.Config, placement.TMatch, friends, r.known)
+	r.policy.Stored = r.stored
 	policy, err := placement.New(r.policy)
 	if err != nil {
 		return err

@@ -115,6 +115,9 @@ type Config struct {
 	Friends []Friend `json:"friends,omitempty"`
 	// Locations are imported: where owners' data is at the beginning.
 	Locations map[string]control.Location `json:"locations,omitempty"`
+	// Stored is how many bytes are stored, at the beginning, of owners that
+	// Locations has; absent ones have 0.
+	Stored map[string]int64 `json:"stored,omitempty"`
 	// Policy is tmatch (default) or optimal. In canonical JSON tmatch isn't
 	// written, so that its configurations have the digests that they had.
 	Policy string `json:"policy,omitempty"`
@@ -314,6 +317,11 @@ func (c *Config) checkOwners(f *faults, known map[string]bool) {
 		}
 		if !known[l.Site] {
 			f.add(at+".site", l.Site, "the name of a site")
+		}
+	}
+	for _, owner := range sortedKeys(c.Stored) {
+		if _, located := c.Locations[owner]; !located || c.Stored[owner] < 0 {
+			f.add(fmt.Sprintf("stored[%.80q]", owner), c.Stored[owner], "0 or more, of an owner of locations")
 		}
 	}
 }

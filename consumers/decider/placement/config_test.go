@@ -46,6 +46,10 @@ func TestEveryFaultOfAConfigurationIsNamed(t *testing.T) {
 		{"locations", func(c *Config) {
 			c.Locations = map[string]control.Location{"": {Site: "east"}, "a": {Site: "mars"}}
 		}, []string{`locations[""]: got "", expected an owner`, `locations["a"].site: got mars`}},
+		{"stored", func(c *Config) {
+			c.Locations = map[string]control.Location{"a": {Site: "east"}}
+			c.Stored = map[string]int64{"a": -1, "b": 1}
+		}, []string{`stored["a"]: got -1, expected 0 or more`, `stored["b"]: got 1`}},
 		{"policy", func(c *Config) { c.Policy, c.BackOff = "best", 65 }, []string{"policy: got best, expected tmatch or optimal", "back_off: got 65"}},
 		{
 			"objective",

@@ -149,7 +149,7 @@ func (t *Policy) importLocations() {
 			if l.Pinned {
 				s.flags[id] |= pinned
 			}
-			s.site[id] = t.siteIndex[l.Site]
+			s.site[id], s.stored[id] = t.siteIndex[l.Site], t.config.Stored[owner]
 		})
 		if l.Version > 0 {
 			s.changeMove(id, func(m *moveRecord) { m.version = l.Version })

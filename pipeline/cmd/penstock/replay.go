@@ -24,7 +24,7 @@ type replayCmd struct {
 	Out        string        `help:"Folder of the report." default:"penstock-out" type:"path"`
 	State      string        `help:"Folder of bus, stores, journal and cursor; by default state in the folder of the report." type:"path"`
 	Friends    string        `help:"Friendships: lines of two users and perhaps a social level." type:"existingfile"`
-	Locations  string        `help:"Where owners' data is before the first record: CSV as locations export prints it." type:"existingfile"`
+	Locations  string        `help:"Where owners' data is before the first record: CSV or Parquet as locations export writes it, and perhaps a column bytes, which says how much is stored." type:"existingfile"`
 	Route      string        `help:"follow serves each request where the owner's data is (a what-if), recorded where the recording says." enum:",follow,recorded" default:""`
 	Disorder   time.Duration `help:"How far out of order records may be." default:"60s"`
 	MaxSkew    time.Duration `help:"How far a record may be ahead of the last one before it is taken for one from the future." default:"10m"`
