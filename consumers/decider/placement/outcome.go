@@ -113,7 +113,9 @@ func (t *Policy) takeImports() {
 // least, for the decider has seen writes since it began only. A move under way is no longer waited for, a
 // refusal or a failure no longer held against the owner, and an owner that was
 // unknown is known from now on. Where the site is another than it was, that is a
-// change, from which a cooldown runs. One of a version below that of the last
+// change, from which a cooldown runs. Where it is the one to which a move brought
+// the data, it was moved there still: who imports again what he exported takes
+// nothing away. One of a version below that of the last
 // move that was done is late, and changes nothing.
 //
 // A move that was decided after the operator looked, and that goes out from the
@@ -133,7 +135,10 @@ func (t *Policy) importLocation(o *control.Outcome) {
 	s.changeOwner(id, func() {
 		s.site[id] = site
 		s.stored[id] = max(s.stored[id], o.Bytes)
-		s.flags[id] = s.flags[id]&^(pinned|moved) | isOwner | imported | stale
+		if s.flags[id]&moved == 0 || was != site {
+			s.flags[id] = s.flags[id]&^moved | imported
+		}
+		s.flags[id] = s.flags[id]&^pinned | isOwner | stale
 		if o.Pinned {
 			s.flags[id] |= pinned
 		}
@@ -143,6 +148,9 @@ func (t *Policy) importLocation(o *control.Outcome) {
 	}
 	if m := s.move[id]; m >= 0 && s.moves[m].status == movePending && s.moves[m].version > o.Move && s.moves[m].from == site {
 		return
+	}
+	if m := s.move[id]; m >= 0 && s.moves[m].status == moveDone && s.moves[m].version == o.Move && was == site {
+		return // The move that was done last, told once more.
 	}
 	s.changeMove(id, func(m *moveRecord) {
 		// Versions that were used up by advice stay used up.

@@ -134,7 +134,8 @@ type Failing struct {
 
 // FailingMoves reads the newest outcomes, at most last of them, and returns the
 // owners whose last move failed, was refused or expired, by owner. An import
-// clears an owner.
+// clears an owner until its next move fails: that is one more in a row, for none
+// was done in between.
 func FailingMoves(ctx context.Context, c *bus.Client, last uint64) ([]Failing, error) {
 	st, err := c.State(ctx, subject.OutcomesStream)
 	if err != nil {
@@ -144,16 +145,19 @@ func FailingMoves(ctx context.Context, c *bus.Client, last uint64) ([]Failing, e
 	if st.LastSeq > last {
 		from = max(st.FirstSeq, st.LastSeq-last+1)
 	}
-	by := map[string]Failing{}
+	by, cleared := map[string]Failing{}, map[string]bool{}
 	err = each(ctx, c, subject.OutcomesStream, []string{subject.OutcomesOf(string(control.Placement))}, from, func(m bus.Msg) error {
 		o, err := control.DecodeOutcome(m.Data)
 		if err != nil {
 			return nil //nolint:nilerr // It is nobody's.
 		}
 		switch o.Status {
-		case control.Done, control.Imported:
+		case control.Done:
 			delete(by, o.Owner)
+		case control.Imported:
+			cleared[o.Owner] = true
 		case control.Failed, control.Refused, control.Expired:
+			delete(cleared, o.Owner)
 			by[o.Owner] = Failing{
 				Owner: o.Owner, To: o.Scope, Count: by[o.Owner].Count + 1, Status: o.Status, Reason: o.Reason, Move: o.Move, At: o.At.UTC(),
 			}
@@ -165,7 +169,9 @@ func FailingMoves(ctx context.Context, c *bus.Client, last uint64) ([]Failing, e
 	}
 	out := make([]Failing, 0, len(by))
 	for _, f := range by {
-		out = append(out, f)
+		if !cleared[f.Owner] {
+			out = append(out, f)
+		}
 	}
 	slices.SortFunc(out, func(a, b Failing) int { return strings.Compare(a.Owner, b.Owner) })
 	return out, nil

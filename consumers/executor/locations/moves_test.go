@@ -125,4 +125,10 @@ func TestFailingMoves(t *testing.T) {
 	x.answer("ann", 3, control.Imported, "")
 	x.answer("bob", 2, control.Advised, "")
 	failing(100, "bob 2 refused pinned 2; eve 1 expired  1; ")
+	x.answer("ann", 4, control.Failed, "store")
+	failing(100, "ann 2 failed store 4; bob 2 refused pinned 2; eve 1 expired  1; ")
+	x.answer("ann", 5, control.Done, "")
+	x.answer("ann", 5, control.Imported, "")
+	x.answer("ann", 6, control.Failed, "store")
+	failing(100, "ann 1 failed store 6; bob 2 refused pinned 2; eve 1 expired  1; ")
 }
