@@ -70,8 +70,11 @@ type KindStatus struct {
 // EvacuationStatus is how far a site was emptied at the last decision.
 type EvacuationStatus struct {
 	Site string `json:"site"`
-	// Decided: the last decision knew of it; the figures are zero without.
+	// Decided: the last decision knew of it. Counted: it planned, and so says how
+	// many owners are there; a rollback or a window that is held does not, and the
+	// figures are zero then.
 	Decided   bool  `json:"decided"`
+	Counted   bool  `json:"counted"`
 	Remaining int64 `json:"remaining"` // owners whose data is there, those under way included
 	Moving    int64 `json:"moving"`    // of them moved by that decision
 }
@@ -258,13 +261,13 @@ func fellBack(d *control.Decision, since bool) string {
 // evacuations takes from the last decision what it says of sites being emptied.
 func (s *Status) evacuations(d *control.Decision) {
 	for _, site := range s.Evacuate {
-		e := EvacuationStatus{Site: site}
+		e := EvacuationStatus{Site: site, Decided: slices.Contains(d.Operator.Evacuate, site)}
 		for _, r := range d.Reasons {
 			if r.Code != placement.Evacuating.String() || r.Scope != site {
 				continue
 			}
 			if n, ok := r.Evidence["remaining"].(float64); ok { // as JSON has numbers
-				e.Decided, e.Remaining, e.Moving = true, int64(n), r.Count
+				e.Decided, e.Counted, e.Remaining, e.Moving = true, true, int64(n), r.Count
 			}
 		}
 		s.Evacuations = append(s.Evacuations, e)

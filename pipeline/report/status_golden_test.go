@@ -140,6 +140,12 @@ func TestStatusGolden(t *testing.T) {
 	x.answer("mended", 2, control.Done, "")
 	say("A decision has sent some away, and many moves came to nothing.", 0)
 
+	x.decide(rev, func(d *control.Decision) {
+		d.Operator.Evacuate = []string{"east", "west"}
+		d.Reasons = []control.Reason{{Code: "Rollback", Count: 3}, {Code: "Frozen", Count: 14}}
+	})
+	say("A rollback while sites are being emptied.", 0)
+
 	const golden = "testdata/status.golden"
 	if *update {
 		x.ok(os.MkdirAll("testdata", 0o755))

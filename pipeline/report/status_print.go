@@ -100,9 +100,12 @@ func (s *Status) Print(w io.Writer) error {
 		fmt.Fprintf(&b, "being emptied: %s\n", strings.Join(s.Evacuate, ", "))
 	}
 	for _, e := range s.Evacuations {
-		if e.Decided {
+		switch {
+		case e.Counted:
 			fmt.Fprintf(&b, "  %s: %d owners there at the last decision, which moves %d of them; penstock evacuate counts anew\n", e.Site, e.Remaining, e.Moving)
-		} else {
+		case e.Decided:
+			fmt.Fprintf(&b, "  %s: the last decision knew of it and did not plan for it; penstock evacuate counts\n", e.Site)
+		default:
 			fmt.Fprintf(&b, "  %s: no window has been decided since it was asked for\n", e.Site)
 		}
 	}
