@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/user"
+	"slices"
+	"strings"
 	"time"
 
+	"penstock/infra/bus"
 	"penstock/infra/clock"
 	"penstock/producers/replay"
 	"penstock/schemas/control"
@@ -62,7 +66,8 @@ type rollbackCmd struct {
 
 // Run asks for a rollback, which freezes the kind until a thaw. One after a time
 // to come would undo nothing and freeze all the same; one of a replay that has
-// ended would never be carried out. Both are refused.
+// ended, or of a kind that has never decided, would never be carried out. All are
+// refused.
 func (c *rollbackCmd) Run(con *console) error {
 	to := c.To.UTC()
 	if now := clock.System().Now().UTC(); to.After(now) {
@@ -75,9 +80,45 @@ func (c *rollbackCmd) Run(con *console) error {
 	if ended != "" {
 		return fmt.Errorf("%s; rollback works on a running Penstock", ended)
 	}
+	if err := c.hasDecided(con, control.Kind(c.Kind)); err != nil {
+		return err
+	}
 	return c.set(con, control.RollbackKey(control.Kind(c.Kind)), control.Switch{After: &to},
 		fmt.Sprintf("%s: decisions of windows that ended after %s are undone", c.Kind, to.Format(time.RFC3339)),
 		fmt.Sprintf(" at the next window; then it is frozen until penstock thaw %s", c.Kind))
+}
+
+// hasDecided fails if a kind has no decision on the bus.
+func (f *busFlags) hasDecided(con *console, k control.Kind) (err error) {
+	b, client, err := f.open(con, "operator")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	_, err = client.Last(con.ctx, subject.CommandsStream, subject.Decisions(string(k)))
+	switch {
+	case errors.Is(err, bus.ErrNoMessage) && decides(k):
+		return fmt.Errorf("%s has decided nothing yet: there is nothing to undo", k)
+	case errors.Is(err, bus.ErrNoMessage):
+		return fmt.Errorf("%s has decided nothing, and %s: there is nothing to undo", k, noDecider(k))
+	}
+	return err
+}
+
+// decides reports whether this version has a decider of the kind.
+func decides(k control.Kind) bool { return k == control.Placement }
+
+func noDecider(k control.Kind) string { return fmt.Sprintf("no decider of %s runs in this version", k) }
+
+// heeded says whom a switch is for if it is of a kind that nobody decides here;
+// it is empty of every other.
+func heeded(key string) string {
+	first, kind, _ := strings.Cut(key, ".")
+	k := control.Kind(kind)
+	if first == "evacuate" || decides(k) || !slices.Contains(control.Kinds, k) {
+		return ""
+	}
+	return noDecider(k) + "; the switch is kept for one that does"
 }
 
 // ended says that no window will be decided any more on the bus of a finished
@@ -120,12 +161,16 @@ func (f *busFlags) set(con *console, key string, s control.Switch, said, from st
 	if err != nil {
 		return fmt.Errorf("switch %s: %w", key, err)
 	}
+	note := heeded(key)
 	if con.json {
 		done := map[string]any{"key": key, "revision": rev, "switch": s}
-		if ended != "" {
-			done["note"] = ended
+		if why := cmp.Or(note, ended); why != "" {
+			done["note"] = why
 		}
 		return json.NewEncoder(con.out).Encode(done)
+	}
+	if note != "" {
+		fmt.Fprintln(con.err, "note:", note)
 	}
 	_, err = fmt.Fprintln(con.out, said+from)
 	return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -25,5 +26,40 @@ func TestOperatorsWordsThatMeanNothing(t *testing.T) {
 		if code != 2 || !strings.Contains(errs, want) {
 			t.Errorf("%q: exit code %d\n%s%s", args, code, out, errs)
 		}
+	}
+}
+
+// TestSwitchesOfKindsThatNobodyDecides stand, and say that nobody heeds them; a
+// rollback of what was never decided is refused.
+func TestSwitchesOfKindsThatNobodyDecides(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	must(t, "init", "--state", state)
+	for _, c := range []struct {
+		args       []string
+		code       int
+		says, note string
+	}{
+		{[]string{"mode", "split", "act"}, 0, "split: mode act", "no decider of split runs in this version"},
+		{[]string{"freeze", "servers"}, 0, "servers: frozen", "no decider of servers runs in this version"},
+		{[]string{"thaw", "servers"}, 0, "servers: thawed", "no decider of servers runs in this version"},
+		{[]string{"mode", "placement", "advise"}, 0, "placement: mode advise", ""},
+		{[]string{"freeze"}, 0, "all: frozen", ""},
+		{[]string{"rollback", "split", "--to", "2020-01-01T00:00:00Z"}, 1, "", "split has decided nothing, and no decider of split runs in this version"},
+		{[]string{"rollback", "placement", "--to", "2020-01-01T00:00:00Z"}, 1, "", "placement has decided nothing yet"},
+		{[]string{"evacuate", "coding"}, 0, "", ""},
+	} {
+		out, errs, code := command(t, append(c.args, "--state", state)...)
+		if code != c.code || !strings.Contains(out, c.says) || !strings.Contains(errs, c.note) || c.note == "" && errs != "" {
+			t.Errorf("%q: exit code %d\n%s%s", c.args, code, out, errs)
+		}
+	}
+	var said struct{ Key, Note string }
+	if out := must(t, "--json", "mode", "coding", "act", "--state", state); json.Unmarshal([]byte(out), &said) != nil ||
+		said.Key != "mode.coding" || !strings.HasPrefix(said.Note, "no decider of coding runs") {
+		t.Errorf("got %s", out)
+	}
+	if out := must(t, "status", "--state", state); strings.Contains(out, "rollback") || !strings.Contains(out, "split: nothing decided yet; operator: mode act") {
+		t.Errorf("status:\n%s", out)
 	}
 }
