@@ -30,7 +30,7 @@ type locationsImportCmd struct {
 	File       string `arg:"" optional:"" help:"The CSV or Parquet file, told apart by its content; - for standard input."`
 	FromStores bool   `help:"Take what the configured stores hold instead of a file: an owner is where its only copy is that may be written to. Owners with two are told."`
 	Sizes      bool   `help:"With --from-stores: list each owner's objects too, so that limits.bytes, per_gb and egress count what is stored of it. It takes as long as listing all stores does."`
-	Config     string `short:"c" help:"The configuration: sites that it lacks are faults, and it names the stores." type:"existingfile"`
+	Config     string `short:"c" help:"The configuration: sites that it lacks are faults, and it names the stores. Without it the sites are those by which placement decides now, if it has decided." type:"existingfile"`
 	Overwrite  bool   `help:"Let the import contradict what is known."`
 	Strict     bool   `help:"Write nothing if a row cannot be used."`
 }
@@ -59,6 +59,8 @@ func (c *locationsImportCmd) Run(con *console) error {
 			for _, s := range cfg.Sites {
 				o.Sites = append(o.Sites, s.Name)
 			}
+		} else if o.Sites, err = topology.SitesInForce(con.ctx, client); err != nil {
+			return err
 		}
 		imports := topology.LocationImport{Client: client, Table: t, By: operatorName(), Options: o, Sizes: c.Sizes, Listed: con.progress("owners listed")}
 		var done locations.Imported

@@ -196,7 +196,7 @@ func TestEvacuate(t *testing.T) {
 		}
 	}
 	out := op("status")
-	for _, want := range []string{"being emptied: east\n  east: 2 owners remaining, ", "1 owners' last moves came to nothing:\n  \"owner 3\" to ", ": failed, destination-occupied; 1 in a row\n"} {
+	for _, want := range []string{"being emptied: east\n  east: 2 owners there at the last decision, which moves 0 of them; ", "1 owners' last moves came to nothing:\n  \"owner 3\" to ", ": failed, destination-occupied; 1 in a row\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in status:\n%s", want, out)
 		}
@@ -209,7 +209,7 @@ func TestEvacuate(t *testing.T) {
 		}
 	}
 	op("locations", "unpin", ownerName(5))
-	if out := op("locations", "import", "--from-stores", "--config", cfg); !strings.Contains(out, "25 rows: 2 written, 23 known already") {
+	if out := op("locations", "import", "--from-stores", "--sizes", "--config", cfg); !strings.Contains(out, "25 rows: 2 written, 23 known already") {
 		t.Errorf("import: %s", out)
 	}
 	last := evacuate()
@@ -228,6 +228,10 @@ func TestEvacuate(t *testing.T) {
 		t.Errorf("%d are served at east", n)
 	}
 	w.check(homes, true)
+	var x topology.Explained
+	if out := op("--json", "explain", "nobody"); json.Unmarshal([]byte(out), &x) != nil || x.Stored != int64(len(content("nobody"))) || x.Source != "moved" {
+		t.Errorf("%s", out)
+	}
 	var e topology.Evacuation
 	if out := op("--json", "evacuate", "east", "--config", cfg); json.Unmarshal([]byte(out), &e) != nil || !e.Empty() || !e.Looked {
 		t.Errorf("%s", out)
@@ -280,6 +284,12 @@ func TestLocationsWhileServing(t *testing.T) {
 		if out := op("locations", "import", file, "--config", cfg); !strings.Contains(out, want) {
 			t.Errorf("import: %s, expected %s", out, want)
 		}
+	}
+	// Without a configuration the sites are those of the last decision.
+	writeFile(t, file, text.String()+"stray,nowhere\n")
+	if out, errs, code := command(t, "locations", "import", file, "--nats", s.bus); code != 0 || !strings.Contains(out, "3 known already, 1 unused") ||
+		!strings.Contains(errs, `got "nowhere", expected one of east, west, north`) {
+		t.Errorf("import: exit code %d\n%s%s", code, out, errs)
 	}
 	d := w.decision(w.send("east"))
 	if moves(d) != 3 {
