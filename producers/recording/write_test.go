@@ -125,7 +125,7 @@ func TestRoundTripOfFiles(t *testing.T) {
 	for seed := range 300 {
 		rows = append(rows, anyRow().Example(seed))
 	}
-	for _, name := range []string{"r.parquet", "r.arrow", "r.csv", "r.jsonl", "r.csv.gz", "r.jsonl.zst", "r"} {
+	for _, name := range []string{"r.parquet", "r.arrow", "r.csv", "r.jsonl", "r.csv.gz", "r.jsonl.zst", "r.ndjson"} {
 		for _, n := range []int{0, 1, 2, 300} {
 			path := filepath.Join(t.TempDir(), name)
 			write(t, path, rows[:n])
@@ -285,7 +285,7 @@ func TestRowsThatCannotBeWritten(t *testing.T) {
 func TestWriterOptionsThatCannotBeUsed(t *testing.T) {
 	dir := t.TempDir()
 	for name, o := range map[string]WriterOptions{
-		"r.log": {Format: AccessLog}, "r.parquet.gz": {}, "r.arrow.zst": {}, "r": {Format: "xml"},
+		"r.log": {Format: AccessLog}, "r.parquet.gz": {}, "r.arrow.zst": {}, "r": {Format: "xml"}, "r.xlsx": {}, "plain": {}, "r.gz": {},
 	} {
 		if _, err := Create(filepath.Join(dir, name), o); !errors.Is(err, ErrOption) {
 			t.Errorf("%s: %v", name, err)

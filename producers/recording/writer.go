@@ -43,7 +43,8 @@ type encoder interface {
 
 // Create begins a recording that Close will put under that name. Texts are
 // compressed if the name ends in .gz or .zst; Parquet and Arrow compress inside
-// (zstd), so that such a name is an error. Errors wrap ErrOption or the file
+// (zstd), so that such a name is an error, and so is an ending that names no format
+// where the options don't either ([CheckName]). Errors wrap ErrOption or the file
 // system's.
 func Create(name string, o WriterOptions) (*Writer, error) {
 	format, err := formatFor(name, o.Format)
@@ -61,6 +62,16 @@ func Create(name string, o WriterOptions) (*Writer, error) {
 	return w, nil
 }
 
+// endings are those that name a format to write.
+const endings = ".parquet, .arrow, .feather, .ipc, .csv, .jsonl, .ndjson, .json"
+
+// CheckName fails as Create does if a recording can't be written under that name,
+// and makes nothing. The error wraps ErrOption.
+func CheckName(name string) error {
+	_, err := formatFor(name, Auto)
+	return err
+}
+
 func formatFor(name string, f Format) (Format, error) {
 	if _, err := ParseFormat(string(f)); err != nil {
 		return f, err
@@ -73,8 +84,10 @@ func formatFor(name string, f Format) (Format, error) {
 			f = JSONLines
 		case ".arrow", ".feather", ".ipc":
 			f = Arrow
-		default:
+		case ".parquet":
 			f = Parquet
+		default:
+			return f, fmt.Errorf("%s: its ending names no format, expected one of %s, and perhaps .gz or .zst after a text's: %w", name, endings, ErrOption)
 		}
 	}
 	if f == AccessLog {

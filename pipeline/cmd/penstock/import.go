@@ -59,6 +59,24 @@ type output struct {
 	Strict bool   `help:"Fail at the first line that cannot be used."`
 }
 
+// check refuses, before anything is read or written, a name that can't be written
+// to and one that is read: whoever slips must not lose what he has.
+func (o *output) check(reads ...string) error {
+	if err := recording.CheckName(o.Output); err != nil {
+		return fmt.Errorf("%w: -o: %w", errUsage, err)
+	}
+	to, err := os.Stat(o.Output)
+	if err != nil {
+		return nil //nolint:nilerr // A file that isn't there is not read; what else is wrong shows when it is made.
+	}
+	for _, name := range reads {
+		if from, err := os.Stat(name); err == nil && os.SameFile(from, to) {
+			return fmt.Errorf("%w: -o %s is read: it would be replaced", errUsage, o.Output)
+		}
+	}
+	return nil
+}
+
 // write runs fill with a writer; without an error the file appears.
 func (o *output) write(con *console, fill func(w *recording.Writer) error) error {
 	w, err := recording.Create(o.Output, recording.WriterOptions{})
@@ -87,6 +105,9 @@ type importRecordingCmd struct {
 
 // Run reads recordings and writes one.
 func (c *importRecordingCmd) Run(con *console) error {
+	if err := c.check(c.Files...); err != nil {
+		return err
+	}
 	format, err := recording.ParseFormat(c.Format)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
@@ -156,6 +177,9 @@ type importCheckinsCmd struct {
 
 // Run turns check-ins into a recording.
 func (c *importCheckinsCmd) Run(con *console) error {
+	if err := c.check(c.Events, c.Friends); err != nil {
+		return err
+	}
 	bad := &badLines{con: con, strict: c.Strict}
 	var stats checkins.Stats
 	err := c.write(con, func(w *recording.Writer) (err error) {
@@ -183,6 +207,9 @@ type importWorkloadCmd struct {
 
 // Run makes up a day.
 func (c *importWorkloadCmd) Run(con *console) error {
+	if err := c.check(c.Params); err != nil {
+		return err
+	}
 	b, err := os.ReadFile(c.Params)
 	if err != nil {
 		return fmt.Errorf("workload: %w", err)
