@@ -1,9 +1,12 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 
 	"penstock/pipeline/config"
+	"penstock/pipeline/report"
 	"penstock/pipeline/topology"
 )
 
@@ -19,10 +22,13 @@ type configCheckCmd struct {
 // Run checks a file.
 func (c *configCheckCmd) Run(con *console) error {
 	cfg, err := config.Load(c.File)
-	if err != nil {
-		return err
+	if err == nil {
+		err = topology.CheckLatency(cfg)
 	}
-	if err := topology.CheckLatency(cfg); err != nil {
+	if con.json {
+		return errors.Join(err, c.encode(con, cfg, err))
+	}
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(con.out, "%s: fine, %d sites\n", c.File, len(cfg.Sites))
@@ -30,6 +36,40 @@ func (c *configCheckCmd) Run(con *console) error {
 		fmt.Fprintln(con.out, "note:", n)
 	}
 	return nil
+}
+
+// encode writes what was found for a machine. A file that could not be read has
+// its error alone.
+func (c *configCheckCmd) encode(con *console, cfg *config.Config, err error) error {
+	type fault struct {
+		Line     int    `json:"line,omitempty"`
+		Path     string `json:"path,omitempty"`
+		Got      string `json:"got,omitempty"`
+		Expected string `json:"expected,omitempty"`
+		Text     string `json:"text"`
+	}
+	out := struct {
+		File   string   `json:"file"`
+		Fine   bool     `json:"fine"`
+		Sites  int      `json:"sites"`
+		Notes  []string `json:"notes"`
+		Faults []fault  `json:"faults"`
+	}{c.File, err == nil, 0, []string{}, []fault{}}
+	var faults config.Faults
+	switch {
+	case errors.As(err, &faults):
+		for _, f := range faults {
+			out.Faults = append(out.Faults, fault{f.Line, f.Path, f.Got, f.Expected, f.String()})
+		}
+	case errors.Is(err, report.ErrLatency):
+		out.Faults = append(out.Faults, fault{Path: "latency", Text: err.Error()})
+	case err != nil:
+		return nil
+	}
+	if cfg != nil {
+		out.Sites, out.Notes = len(cfg.Sites), append(out.Notes, cfg.Notes()...)
+	}
+	return json.NewEncoder(con.out).Encode(out)
 }
 
 type configDefaultCmd struct{}

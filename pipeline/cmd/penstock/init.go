@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -35,9 +36,40 @@ func (c *initCmd) Run(con *console) (err error) {
 			return err
 		}
 	}
-	if err := b.Check(con.ctx); err != nil {
+	err = b.Check(con.ctx)
+	if con.json {
+		return errors.Join(err, c.encode(con, b.Replicas(), err))
+	}
+	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(con.out, "streams and keys are as they should be, with %d replicas and %d partitions\n", b.Replicas(), c.Partitions)
 	return err
+}
+
+// encode writes for a machine what Check found. What it could not look at is not
+// in it: that is the error alone.
+func (c *initCmd) encode(con *console, replicas int, err error) error {
+	type difference struct {
+		Of    string `json:"of"`
+		Field string `json:"field"`
+		Have  string `json:"have"`
+		Want  string `json:"want"`
+	}
+	out := struct {
+		Fine        bool         `json:"fine"`
+		Replicas    int          `json:"replicas"`
+		Partitions  int          `json:"partitions"`
+		Differences []difference `json:"differences"`
+	}{err == nil, replicas, c.Partitions, []difference{}}
+	var differs *bus.DiffError
+	if err != nil && !errors.As(err, &differs) {
+		return nil
+	}
+	if differs != nil {
+		for _, d := range differs.Diffs {
+			out.Differences = append(out.Differences, difference{d.Of, d.Field, d.Have, d.Want})
+		}
+	}
+	return json.NewEncoder(con.out).Encode(out)
 }
