@@ -3,7 +3,6 @@ package topology
 import (
 	"context"
 	"errors"
-	"path/filepath"
 
 	"github.com/rs/zerolog"
 
@@ -23,14 +22,15 @@ type PurgeOptions struct {
 // Purge deletes, for a serve that isn't running, the copies that moved away and
 // whose delete_after is not over. It returns how many it deleted.
 func Purge(ctx context.Context, o PurgeOptions) (n int, err error) {
-	s := Serve{Config: o.Config, Roles: []Role{Executor}, State: o.State, Name: o.Name}
-	if err := s.complete(); err != nil {
+	// Nobody is named here: it needs no key of users.
+	s := Serve{Config: o.Config, State: o.State, Name: o.Name}
+	if err := s.identify(); err != nil {
 		return 0, err
 	}
 	if err := CheckStores(o.Config); err != nil {
 		return 0, err
 	}
-	b, err := bus.Open(ctx, bus.Options{Dir: filepath.Join(o.State, "bus"), Prefix: o.Prefix, Name: "penstock-purge", Logger: o.Logger})
+	b, err := bus.Open(ctx, bus.Options{Dir: s.dir("bus"), Prefix: o.Prefix, Name: "penstock-purge", Logger: o.Logger})
 	if err != nil {
 		return 0, err
 	}

@@ -124,6 +124,17 @@ func (s *Serve) complete() error {
 	if s.NATS != "" && s.Listen != "" {
 		return fmt.Errorf("a bus at %s cannot be opened at %s: only an embedded one can: %w", s.NATS, s.Listen, ErrOptions)
 	}
+	if err := s.identify(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.State, 0o755); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
+
+// identify fills in the name and the state folder that were not given.
+func (s *Serve) identify() error {
 	if s.Name == "" {
 		host, err := os.Hostname()
 		if err != nil {
@@ -133,9 +144,6 @@ func (s *Serve) complete() error {
 	}
 	if s.State == "" {
 		s.State = "penstock-state"
-	}
-	if err := os.MkdirAll(s.State, 0o755); err != nil {
-		return fmt.Errorf("serve: %w", err)
 	}
 	return nil
 }

@@ -31,6 +31,9 @@ func (c *purgeCmd) Run(con *console) error {
 		return err
 	}
 	n, err := topology.Purge(con.ctx, topology.PurgeOptions{Config: cfg, State: c.State, Prefix: c.Prefix, Name: c.Name, Logger: con.logger()})
+	if err != nil && n == 0 {
+		return err
+	}
 	if con.json {
 		return errors.Join(err, json.NewEncoder(con.out).Encode(map[string]int{"deleted": n}))
 	}
