@@ -33,7 +33,8 @@ const (
 	Ambiguous Fault = "ambiguous"
 	// Leftover: an incoming copy of a move that is over.
 	Leftover Fault = "leftover"
-	// Unjournalled: a retired copy that no mover is going to delete.
+	// Unjournalled: a retired copy that no mover whose journal was looked at is
+	// going to delete. The mover that retired it may be another.
 	Unjournalled Fault = "unjournalled"
 	// UnknownSite: locations names a site without a store.
 	UnknownSite Fault = "unknown-site"
@@ -68,7 +69,8 @@ var passOwners = 1 << 20
 
 // Verify lists the stores and compares them with locations: every owner must have
 // exactly one live copy, the one that locations names, and all others must be
-// retired and, if retired isn't nil, known to a mover that will delete them. It
+// retired and, if retired isn't nil, known to a mover that will delete them, as far
+// as the journals go that it looks at. It
 // changes nothing. Moves under way may show as faults of the moment: stop the
 // movers, or look twice.
 //
@@ -202,7 +204,7 @@ func (v *verifier) other(owner string, l control.Location, known bool, c found) 
 	case c.mark.State == objectstore.Retired:
 		v.Retired++
 		if v.retired != nil && !v.retired(owner, c.site) {
-			v.problem(owner, c.site, Unjournalled, "%s, and no mover is going to delete it", c.mark)
+			v.problem(owner, c.site, Unjournalled, "%s, and of the journals that were looked at none has it: the executor that retired it deletes it, if there is one yet", c.mark)
 		}
 	case c.mark.State == objectstore.Incoming && c.mark.Version > l.Version:
 		v.Incoming++

@@ -19,8 +19,8 @@ import (
 
 type locationsCmd struct {
 	Import locationsImportCmd `cmd:"" help:"Say where owners' data is, at any time, from CSV or Parquet (owner,site and perhaps version,state,since,pinned,bytes) or by what the stores hold."`
-	Export locationsExportCmd `cmd:"" help:"Print all locations that are known as CSV, or write them to a file."`
-	Verify locationsVerifyCmd `cmd:"" help:"List the stores and compare: each owner has exactly one live copy, where its location says, and the mover under --state knows of all others."`
+	Export locationsExportCmd `cmd:"" help:"Print the locations as CSV, or write them to a file. Only owners that were moved, imported or pinned have one; all others are where they were first seen."`
+	Verify locationsVerifyCmd `cmd:"" help:"List the stores and compare: each owner has exactly one live copy, where its location says, and the movers whose journals are at hand know of all others."`
 	Pin    locationsPinCmd    `cmd:"" help:"Let no decision move an owner's data."`
 	Unpin  locationsUnpinCmd  `cmd:"" help:"Let decisions move an owner's data again."`
 }
@@ -231,8 +231,9 @@ func (f *busFlags) pin(con *console, owner string, pinned bool) error {
 
 type locationsVerifyCmd struct {
 	busFlags
-	Config string `short:"c" required:"" help:"The configuration that names the sites and their stores." type:"existingfile"`
-	Replay bool   `help:"Verify the stores that a replay made under the state folder, not the configured ones."`
+	Config string   `short:"c" required:"" help:"The configuration that names the sites and their stores." type:"existingfile"`
+	Movers []string `help:"State folders of other executors on the same stores, whose mover journals count too; may be given several times." placeholder:"STATE" type:"path" sep:"none"`
+	Replay bool     `help:"Verify the stores that a replay made under the state folder, not the configured ones."`
 }
 
 var errLocations = errors.New("the stores do not hold what locations says")
@@ -243,7 +244,7 @@ func (c *locationsVerifyCmd) Run(con *console) error {
 	if err != nil {
 		return err
 	}
-	retired, err := c.retirements()
+	retired, looked, err := c.retirements()
 	if err != nil {
 		return err
 	}
@@ -266,8 +267,16 @@ func (c *locationsVerifyCmd) Run(con *console) error {
 			err = json.NewEncoder(con.out).Encode(r)
 		} else {
 			fmt.Fprintf(con.out, "%d owners, %d with exactly one live copy, %d retired copies, %d incoming\n", r.Owners, r.Live, r.Retired, r.Incoming)
+			unjournalled := 0
 			for _, p := range r.Problems {
 				fmt.Fprintf(con.out, "owner %q at %s: %s: %s\n", p.Owner, p.Site, p.Fault, p.Text)
+				if p.Fault == locations.Unjournalled {
+					unjournalled++
+				}
+			}
+			if unjournalled > 0 {
+				fmt.Fprintf(con.out, "%d retired copies are in no journal under %s; if another executor retired them, name its state folder with --movers\n",
+					unjournalled, strings.Join(looked, ", "))
 			}
 		}
 		if err == nil && len(r.Problems) > 0 {
@@ -277,20 +286,42 @@ func (c *locationsVerifyCmd) Run(con *console) error {
 	})
 }
 
-// retirements are those of the mover's journal under the state folder; nil if it
-// is not at hand: which copies a mover is going to delete is not known then. At
-// an address the movers may be anywhere, so a folder counts only if it was named.
-func (c *locationsVerifyCmd) retirements() (func(owner, site string) bool, error) {
-	if c.NATS != "" && !c.Replay && isDefaultState(c.State) {
-		return nil, nil
+// retirements are those of the movers' journals at hand, and the state folders that
+// have them; nil if none is: which copies a mover is going to delete is not known
+// then. At an address the movers may be anywhere, so a folder counts only if it was
+// named.
+func (c *locationsVerifyCmd) retirements() (retired func(owner, site string) bool, looked []string, err error) {
+	dirs := c.Movers
+	if c.NATS == "" || c.Replay || !isDefaultState(c.State) {
+		dirs = append([]string{c.State}, dirs...)
 	}
-	dir := filepath.Join(c.State, "mover")
-	_, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("mover journal: %w", err)
+	var known []func(owner, site string) bool
+	for i, state := range dirs {
+		dir := filepath.Join(state, "mover")
+		_, err := os.Stat(dir)
+		switch named := i >= len(dirs)-len(c.Movers); {
+		case errors.Is(err, os.ErrNotExist) && named:
+			return nil, nil, fmt.Errorf("%w: --movers %s: it has no mover's journal", errUsage, state)
+		case errors.Is(err, os.ErrNotExist):
+			continue
+		case err != nil:
+			return nil, nil, fmt.Errorf("mover journal: %w", err)
+		}
+		one, err := mover.Retirements(dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		known, looked = append(known, one), append(looked, state)
 	}
-	return mover.Retirements(dir)
+	if len(known) == 0 {
+		return nil, nil, nil
+	}
+	return func(owner, site string) bool {
+		for _, one := range known {
+			if one(owner, site) {
+				return true
+			}
+		}
+		return false
+	}, looked, nil
 }

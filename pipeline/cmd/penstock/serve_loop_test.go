@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -71,6 +72,7 @@ func TestServeEndToEnd(t *testing.T) {
 	if out := op("locations", "verify", "--config", cfg); !strings.Contains(out, "30 owners, 30 with exactly one live copy, 30 retired copies") {
 		t.Errorf("locations verify: %s", out)
 	}
+	journals(t, cfg, s.bus, filepath.Join(dir, "state"), 30)
 	if out := op("explain", "placement", ownerName(7)); !strings.Contains(out, "data is at west (moved there, version 2)") || !strings.Contains(out, "east → west") {
 		t.Errorf("explain:\n%s", out)
 	}
@@ -166,6 +168,28 @@ func telemetryOf(t *testing.T, s *server, rows int64) {
 	}
 }
 
+// journals looks at retired copies from the state folder of an executor that has
+// not retired them: they are told, and whose journal to name too, until it is.
+func journals(t *testing.T, cfg, url, state string, retired int) {
+	t.Helper()
+	other := t.TempDir()
+	if err := os.Mkdir(filepath.Join(other, "mover"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	verify := []string{"locations", "verify", "--config", cfg, "--nats", url, "--state", other}
+	out, _, code := command(t, verify...)
+	says := fmt.Sprintf("%d retired copies are in no journal under %s; if another executor retired them, name its state folder with --movers\n", retired, other)
+	if code != 1 || strings.Count(out, ": unjournalled: ") != retired || !strings.HasSuffix(out, says) {
+		t.Errorf("locations verify of another's: exit code %d\n%s", code, out)
+	}
+	if out := must(t, append(verify, "--movers", state)...); strings.Count(out, "\n") != 1 {
+		t.Errorf("locations verify with both journals:\n%s", out)
+	}
+	if _, errs, code := command(t, append(verify, "--movers", filepath.Join(other, "mover"))...); code != 2 || !strings.Contains(errs, "no mover's journal") {
+		t.Errorf("exit code %d, %s", code, errs)
+	}
+}
+
 // stopUnderLoad stops the process again and again while commands are being
 // carried out, starts it each time, and sees that nothing was delivered twice and
 // that it goes on (P25).
@@ -226,7 +250,18 @@ func stopUnderLoad(t *testing.T, s *server, w *crowd, args []string, homes map[s
 	if _, errs, code := command(t, "status", "--nats", again.bus); code != 1 || !strings.Contains(errs, "NATS at") {
 		t.Errorf("status without a server: exit code %d, %s", code, errs)
 	}
-	if out := must(t, "purge", "--config", args[1], "--state", args[3], "--name", "one"); !strings.Contains(out, "copies that had moved away") || strings.Contains(out, "deleted 0 ") {
+	// A purge names nobody: it needs no key of users. And it says that it has
+	// deleted nothing only if it came to look.
+	keyless := filepath.Join(t.TempDir(), "keyless.yaml")
+	text, err := os.ReadFile(args[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, keyless, strings.ReplaceAll(string(text), `user_key: "only for this test"`, ""))
+	if out, errs, code := command(t, "purge", "--config", keyless, "--state", filepath.Join(t.TempDir(), "none"), "--prefix", "no good"); code == 0 || out != "" {
+		t.Errorf("a purge that cannot be: exit code %d\n%s%s", code, out, errs)
+	}
+	if out := must(t, "purge", "--config", keyless, "--state", args[3], "--name", "one"); !strings.Contains(out, "copies that had moved away") || strings.Contains(out, "deleted 0 ") {
 		t.Errorf("purge of a stopped process: %s", out)
 	}
 	w.check(homes, false)
