@@ -64,7 +64,7 @@ func (c *configCheckCmd) encode(con *console, cfg *config.Config, err error) err
 	case errors.Is(err, report.ErrLatency):
 		out.Faults = append(out.Faults, fault{Path: "latency", Text: err.Error()})
 	case err != nil:
-		return nil
+		return nil //nolint:nilerr // The caller returns it: there is nothing to add.
 	}
 	if cfg != nil {
 		out.Sites, out.Notes = len(cfg.Sites), append(out.Notes, cfg.Notes()...)
