@@ -219,8 +219,10 @@ func TestFiveTimesTwoExecutors(t *testing.T) {
 	if state, err := r.c.State(t.Context(), subject.OutcomesStream); err != nil || state.Msgs != owners {
 		t.Errorf("%d outcomes on the bus, %v", state.Msgs, err)
 	}
-	if n := r.counts.of("already_applied"); n != 4*owners {
-		t.Errorf("%d counted already applied, want %d", n, 4*owners)
+	// A command that came once more, after trouble, is answered once more.
+	again := r.counts.of("redelivered") + r.counts.of("returned")
+	if n := r.counts.of("already_applied"); n < 4*owners || n > 4*owners && again == 0 {
+		t.Errorf("%d counted already applied, want %d; %d commands came again", n, 4*owners, again)
 	}
 	for _, m := range moves {
 		if mark, err := r.stores["b"].Stat(t.Context(), m.Owner); err != nil || mark.State != objectstore.Live {

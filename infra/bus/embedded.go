@@ -213,8 +213,8 @@ func (e *embedded) abandon(srv *server.Server, started <-chan struct{}) {
 	go func() {
 		defer close(gone)
 		srv.Shutdown()
+		<-started // What Start still begins must not be waited for while it begins it.
 		srv.WaitForShutdown()
-		<-started
 	}()
 	limit, cancel := context.WithTimeout(context.Background(), abandonTimeout)
 	defer cancel()
