@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"penstock/infra/clock"
 	"penstock/infra/objectstore"
 )
 
@@ -227,11 +228,11 @@ func testWritersOfTwo(t *testing.T, s objectstore.Store, o *Options) {
 // usually is how long an operation takes, about.
 func usually(t *testing.T, op func()) time.Duration {
 	t.Helper()
-	start := time.Now()
+	start := clock.System().Now()
 	for range 5 {
 		op()
 	}
-	return time.Since(start) / 5
+	return clock.System().Now().Sub(start) / 5
 }
 
 func below(r *rand.Rand, d time.Duration) time.Duration {

@@ -12,6 +12,7 @@ import (
 
 	"penstock/consumers/executor/locations"
 	"penstock/consumers/executor/mover"
+	"penstock/infra/clock"
 	"penstock/infra/objectstore"
 	"penstock/schemas/control"
 )
@@ -176,7 +177,7 @@ func (r *run) move(m *mover.Mover, from, to string, version uint64) error {
 // the first one.
 func (r *run) write(ctx context.Context, at string, first chan<- struct{}) error {
 	for n := uint64(1); n == 1 || ctx.Err() == nil; n++ {
-		s := span{from: time.Now()}
+		s := span{from: clock.System().Now()}
 		// The end of the test does not end a write: its outcome would be unknown.
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), stuck)
 		next, err := r.writeOne(patience, at, n)
@@ -184,7 +185,7 @@ func (r *run) write(ctx context.Context, at string, first chan<- struct{}) error
 		if err != nil {
 			return fmt.Errorf("write %d at %s: %w", n, next, err)
 		}
-		s.to = time.Now()
+		s.to = clock.System().Now()
 		r.times = append(r.times, s)
 		at = next
 		r.res.Writes++
@@ -211,20 +212,9 @@ func (r *run) writeOne(ctx context.Context, at string, n uint64) (string, error)
 			at = moved.Site
 			continue
 		}
-		if err := pause(ctx, time.Millisecond); err != nil {
+		if err := clock.System().Sleep(ctx, time.Millisecond); err != nil {
 			return at, err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }
 

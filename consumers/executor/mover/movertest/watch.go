@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"penstock/infra/clock"
 	"penstock/infra/objectstore"
 )
 
@@ -32,7 +33,7 @@ func (s watched) Hold(ctx context.Context, owner, version string) (objectstore.H
 	held := &watchedHold{Held: h, w: s.w}
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
-	s.w.open[held] = time.Now()
+	s.w.open[held] = clock.System().Now()
 	return held, nil
 }
 
@@ -46,7 +47,7 @@ func (h *watchedHold) Release() {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
 	if from, ok := h.w.open[h]; ok {
-		h.w.spans = append(h.w.spans, span{from, time.Now()})
+		h.w.spans = append(h.w.spans, span{from, clock.System().Now()})
 		delete(h.w.open, h)
 	}
 }
