@@ -140,43 +140,54 @@ func (r *pass) place(t *tally, i int, load int64, row []int64, at *terms) {
 		return
 	}
 	w := float64(load)
-	best, next := math.Inf(1), math.Inf(1)
-	a, b := NoSite, NoSite
+	x := noTwo()
 	lowest := int64(Forbidden)
 	for j, c := range row {
 		if c == Forbidden {
 			continue
 		}
 		lowest = min(lowest, c)
-		v := at.value(c, j, load)
-		if v >= next {
-			continue
-		}
-		if v < best {
-			next, b = best, a
-			best, a = v, j
-		} else {
-			next, b = v, j
-		}
+		x.take(j, at.value(c, j, load))
 	}
-	if a == NoSite {
+	if x.first == NoSite {
 		return
 	}
 	t.least = t.least.plus(wideOf(lowest))
 	// A cost and its price are rounded by a part in 2^52; the bound gives way.
-	t.dual = t.dual.plus(wideOfFloat(math.Floor(best - best*0x1p-50)))
-	if lift := at.jitter * w; next-best <= lift {
-		a, b, best, next = draw(i, load, row, at, best, lift)
+	t.dual = t.dual.plus(wideOfFloat(math.Floor(x.best - x.best*0x1p-50)))
+	if lift := at.jitter * w; x.next-x.best <= lift {
+		x = draw(i, load, row, at, x.best, lift)
 	}
-	r.site[i], r.second[i] = uint16(a), uint16(b)
-	r.regret[i] = float32((next - best) / w)
-	t.used[a] += load
-	t.weight = t.weight.plus(wideOf(row[a]))
+	r.site[i], r.second[i] = uint16(x.first), uint16(x.second)
+	r.regret[i] = float32((x.next - x.best) / w)
+	t.used[x.first] += load
+	t.weight = t.weight.plus(wideOf(row[x.first]))
+}
+
+// bestTwo are the best two sites of an item, the earlier of equal ones first, and
+// their values.
+type bestTwo struct {
+	first, second int
+	best, next    float64
+}
+
+func noTwo() bestTwo { return bestTwo{NoSite, NoSite, math.Inf(1), math.Inf(1)} }
+
+// take looks at one more site.
+func (x *bestTwo) take(site int, v float64) {
+	switch {
+	case v >= x.next:
+	case v < x.best:
+		x.second, x.next = x.first, x.best
+		x.first, x.best = site, v
+	default:
+		x.second, x.next = site, v
+	}
 }
 
 // draw is the best two sites once a lot of up to lift is added to each cost.
-func draw(i int, load int64, row []int64, at *terms, least, lift float64) (a, b int, best, next float64) {
-	a, b, best, next = NoSite, NoSite, math.Inf(1), math.Inf(1)
+func draw(i int, load int64, row []int64, at *terms, least, lift float64) bestTwo {
+	two := noTwo()
 	width := lift
 	if width == 0 {
 		width = 1e-3 // Only equal ones have a lot, and any width parts them.
@@ -189,17 +200,9 @@ func draw(i int, load int64, row []int64, at *terms, least, lift float64) (a, b 
 		if lift > 0 || v == least {
 			v += float64(width * lot(i, j, len(row)))
 		}
-		if v >= next {
-			continue
-		}
-		if v < best {
-			next, b = best, a
-			best, a = v, j
-		} else {
-			next, b = v, j
-		}
+		two.take(j, v)
 	}
-	return a, b, best, next
+	return two
 }
 
 // repair solves again for the items that are best moved to get all sites within
