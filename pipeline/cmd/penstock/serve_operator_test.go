@@ -45,6 +45,31 @@ func (w *crowd) read(homes map[string]objectstore.Store, owner string) []byte {
 	return got
 }
 
+// served is a process that serves a crowd whose data is where it is asked for, and
+// the operator's hand.
+type served struct {
+	config string
+	args   []string // of serve, to start it again
+	server *server
+	crowd  *crowd
+	homes  map[string]objectstore.Store
+	op     func(args ...string) string // a verb on its bus, which must succeed
+}
+
+func serveCrowd(t *testing.T, owners int) *served {
+	t.Helper()
+	dir := t.TempDir()
+	e := &served{config: configure(t, dir, settings{2, 0.3})}
+	e.args = []string{"--config", e.config, "--state", filepath.Join(dir, "state"), "--listen", freeAddress(t), "--name", "one"}
+	e.server = serve(t, e.args...)
+	address := e.server.bus
+	e.op = func(args ...string) string { t.Helper(); return must(t, append(args, "--nats", address)...) }
+	e.crowd = gather(t, connect(t, address, ""), owners)
+	e.homes = stores(t, e.config)
+	e.crowd.fill(e.homes)
+	return e
+}
+
 // TestRollbackKeepsWhatWasWritten moves a crowd, lets it write where it is then,
 // and takes the moves back inside delete_after: every location is as before, each
 // owner has all writes, and of the rest of its data nothing is copied. The kind
@@ -52,14 +77,8 @@ func (w *crowd) read(homes map[string]objectstore.Store, owner string) []byte {
 func TestRollbackKeepsWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	const owners = 12
-	dir := t.TempDir()
-	cfg := configure(t, dir, settings{2, 0.3})
-	args := []string{"--config", cfg, "--state", filepath.Join(dir, "state"), "--listen", freeAddress(t), "--name", "one"}
-	s := serve(t, args...)
-	op := func(args ...string) string { t.Helper(); return must(t, append(args, "--nats", s.bus)...) }
-	w := gather(t, connect(t, s.bus, ""), owners)
-	homes := stores(t, cfg)
-	w.fill(homes)
+	at := serveCrowd(t, owners)
+	cfg, args, s, w, homes, op := at.config, at.args, at.server, at.crowd, at.homes, at.op
 	// Something large that nobody writes to.
 	large := bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
 	for owner := range w.at {
@@ -140,14 +159,8 @@ func TestRollbackKeepsWhatWasWritten(t *testing.T) {
 func TestEvacuate(t *testing.T) {
 	t.Parallel()
 	const owners = 24
-	dir := t.TempDir()
-	cfg := configure(t, dir, settings{2, 0.3})
-	args := []string{"--config", cfg, "--state", filepath.Join(dir, "state"), "--listen", freeAddress(t), "--name", "one"}
-	s := serve(t, args...)
-	op := func(args ...string) string { t.Helper(); return must(t, append(args, "--nats", s.bus)...) }
-	w := gather(t, connect(t, s.bus, ""), owners)
-	homes := stores(t, cfg)
-	w.fill(homes)
+	at := serveCrowd(t, owners)
+	cfg, args, s, w, homes, op := at.config, at.args, at.server, at.crowd, at.homes, at.op
 	put := func(site, owner string) {
 		t.Helper()
 		if _, err := homes[site].Put(t.Context(), owner, "letters/1", bytes.NewReader(content(owner)), objectstore.Mark{}); err != nil {
@@ -248,14 +261,8 @@ func TestEvacuate(t *testing.T) {
 func TestLocationsWhileServing(t *testing.T) {
 	t.Parallel()
 	const owners = 8
-	dir := t.TempDir()
-	cfg := configure(t, dir, settings{2, 0.3})
-	args := []string{"--config", cfg, "--state", filepath.Join(dir, "state"), "--listen", freeAddress(t), "--name", "one"}
-	s := serve(t, args...)
-	op := func(args ...string) string { t.Helper(); return must(t, append(args, "--nats", s.bus)...) }
-	w := gather(t, connect(t, s.bus, ""), owners)
-	homes := stores(t, cfg)
-	w.fill(homes)
+	at := serveCrowd(t, owners)
+	cfg, args, s, w, homes, op := at.config, at.args, at.server, at.crowd, at.homes, at.op
 	op("mode", "placement", "act")
 	w.decision(w.send("east"))
 
@@ -278,7 +285,7 @@ func TestLocationsWhileServing(t *testing.T) {
 			w.at[owner] = "" // Requests do not say who served them.
 		}
 	}
-	file := filepath.Join(dir, "moved.csv")
+	file := filepath.Join(t.TempDir(), "moved.csv")
 	writeFile(t, file, text.String())
 	for _, want := range []string{"3 rows: 3 written", "3 rows: 0 written, 3 known already"} {
 		if out := op("locations", "import", file, "--config", cfg); !strings.Contains(out, want) {
@@ -318,7 +325,7 @@ func TestLocationsWhileServing(t *testing.T) {
 	w.check(homes, true)
 
 	// What went through a file is the same table.
-	parquet := filepath.Join(dir, "out.parquet")
+	parquet := filepath.Join(t.TempDir(), "out.parquet")
 	if out := op("locations", "export", "-o", parquet); !strings.Contains(out, fmt.Sprintf("%d locations written", owners)) {
 		t.Error(out)
 	}
@@ -346,13 +353,9 @@ func TestLocationsWhileServing(t *testing.T) {
 func TestAWeekWithoutData(t *testing.T) {
 	t.Parallel()
 	const owners = 6
-	dir := t.TempDir()
-	cfg := configure(t, dir, settings{2, 0.3})
-	s := serve(t, "--config", cfg, "--state", filepath.Join(dir, "state"), "--listen", freeAddress(t), "--name", "one")
-	w := gather(t, connect(t, s.bus, ""), owners)
-	homes := stores(t, cfg)
-	w.fill(homes)
-	must(t, "mode", "placement", "act", "--nats", s.bus)
+	at := serveCrowd(t, owners)
+	s, w := at.server, at.crowd
+	at.op("mode", "placement", "act")
 	stale := func(want bool) {
 		t.Helper()
 		eventually(t, fmt.Sprintf("the decision to be stale: %v", want), func() bool {
@@ -390,6 +393,6 @@ func TestAWeekWithoutData(t *testing.T) {
 		t.Errorf("the gap has moved %d owners: %v", moves(d), codes(d))
 	}
 	stale(false)
-	w.check(homes, true)
+	w.check(at.homes, true)
 	s.stop()
 }
