@@ -90,7 +90,7 @@ func (e *Explained) history(ctx context.Context, client *bus.Client, log zerolog
 		log.Warn().Err(err).Str("subject", m.Subject).Uint64("seq", m.Seq).Msg("left out of the history: it cannot be read")
 	}
 	index := map[uint64][]int{}
-	err := eachMessage(ctx, client, subject.CommandsStream, subject.CommandsOf(string(control.Placement)), func(m bus.Msg) error {
+	err := client.Each(ctx, subject.CommandsStream, []string{subject.CommandsOf(string(control.Placement))}, 0, func(m bus.Msg) error {
 		c, err := control.DecodeCommand(m.Data)
 		if err != nil {
 			skip(m, err)
@@ -107,7 +107,7 @@ func (e *Explained) history(ctx context.Context, client *bus.Client, log zerolog
 	if err != nil || len(e.History) == 0 {
 		return err
 	}
-	return eachMessage(ctx, client, subject.OutcomesStream, subject.OutcomesOf(string(control.Placement)), func(m bus.Msg) error {
+	return client.Each(ctx, subject.OutcomesStream, []string{subject.OutcomesOf(string(control.Placement))}, 0, func(m bus.Msg) error {
 		o, err := control.DecodeOutcome(m.Data)
 		if err != nil {
 			skip(m, err)

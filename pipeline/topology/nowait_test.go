@@ -127,7 +127,7 @@ func checkAnswers(t *testing.T, r *Replay) {
 		version uint64
 	}
 	moves, latest, owners := map[move]int{}, map[string]uint64{}, map[string]bool{}
-	err = eachMessage(t.Context(), client, subject.CommandsStream, subject.CommandsOf("placement"), func(m bus.Msg) error {
+	err = client.Each(t.Context(), subject.CommandsStream, []string{subject.CommandsOf("placement")}, 0, func(m bus.Msg) error {
 		c, err := control.DecodeCommand(m.Data)
 		if err != nil {
 			return err
@@ -144,7 +144,7 @@ func checkAnswers(t *testing.T, r *Replay) {
 		t.Fatal(err)
 	}
 	outcomes := map[move]int{}
-	err = eachMessage(t.Context(), client, subject.OutcomesStream, subject.OutcomesOf("placement"), func(m bus.Msg) error {
+	err = client.Each(t.Context(), subject.OutcomesStream, []string{subject.OutcomesOf("placement")}, 0, func(m bus.Msg) error {
 		var o control.Outcome
 		if err := json.Unmarshal(m.Data, &o); err != nil {
 			return err

@@ -144,7 +144,7 @@ func writeBodies(ctx context.Context, client *bus.Client, subj, path string) (er
 		return fmt.Errorf("report: %w", err)
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
-	err = eachMessage(ctx, client, subject.CommandsStream, subj, func(m bus.Msg) error {
+	err = client.Each(ctx, subject.CommandsStream, []string{subj}, 0, func(m bus.Msg) error {
 		if again(m) {
 			return nil
 		}
@@ -159,29 +159,4 @@ func writeBodies(ctx context.Context, client *bus.Client, subj, path string) (er
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
-}
-
-// eachMessage calls fn for what a stream holds on a subject up to now.
-func eachMessage(ctx context.Context, client *bus.Client, stream, subj string, fn func(bus.Msg) error) error {
-	last, err := client.Last(ctx, stream, subj)
-	if errors.Is(err, bus.ErrNoMessage) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	r, err := client.Read(ctx, stream, []string{subj}, 0)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	for m := range r.C() {
-		if err := fn(m); err != nil {
-			return err
-		}
-		if m.Seq >= last.Seq {
-			return nil
-		}
-	}
-	return errors.Join(r.Err(), ctx.Err())
 }

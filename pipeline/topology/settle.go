@@ -65,7 +65,7 @@ func (r *running) catchUp(ctx context.Context) error {
 		return err
 	}
 	moves := uint64(0)
-	err = eachMessage(ctx, client, subject.CommandsStream, decisions, func(m bus.Msg) error {
+	err = client.Each(ctx, subject.CommandsStream, []string{decisions}, 0, func(m bus.Msg) error {
 		if again(m) {
 			return nil
 		}
@@ -83,7 +83,7 @@ func (r *running) catchUp(ctx context.Context) error {
 	}
 	// Between two runs of a replay its locations may have been imported.
 	imported := uint64(0)
-	err = eachMessage(ctx, client, subject.OutcomesStream, subject.OutcomesOf(string(control.Placement)), func(m bus.Msg) error {
+	err = client.Each(ctx, subject.OutcomesStream, []string{subject.OutcomesOf(string(control.Placement))}, 0, func(m bus.Msg) error {
 		if locations.IsImport(m) {
 			imported++
 		}

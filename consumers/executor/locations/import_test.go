@@ -28,7 +28,7 @@ import (
 func told(t *testing.T, c *bus.Client) []*control.Outcome {
 	t.Helper()
 	var out []*control.Outcome
-	ok(t, each(t.Context(), c, subject.OutcomesStream, []string{subject.OutcomesOf("placement")}, 0, func(m bus.Msg) error {
+	ok(t, c.Each(t.Context(), subject.OutcomesStream, []string{subject.OutcomesOf("placement")}, 0, func(m bus.Msg) error {
 		o, err := control.DecodeOutcome(m.Data)
 		if err == nil && IsImport(m) != (o.Status == control.Imported) {
 			t.Errorf("%s is an import: %v", o.Status, IsImport(m))

@@ -2,7 +2,6 @@ package locations
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,40 +12,6 @@ import (
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
 )
-
-// each calls fn for what a stream holds on some subjects now, from a sequence on;
-// 0 stands for the first.
-func each(ctx context.Context, c *bus.Client, stream string, subjects []string, from uint64, fn func(bus.Msg) error) error {
-	last := uint64(0)
-	for _, s := range subjects {
-		m, err := c.Last(ctx, stream, s)
-		if err != nil && !errors.Is(err, bus.ErrNoMessage) {
-			return err
-		}
-		last = max(last, m.Seq)
-	}
-	if last == 0 || last < from {
-		return nil
-	}
-	r, err := c.Read(ctx, stream, subjects, from)
-	var trimmed *bus.ErrTrimmed
-	if errors.As(err, &trimmed) { // What is gone from the stream is over.
-		r, err = c.Read(ctx, stream, subjects, 0)
-	}
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	for m := range r.C() {
-		if err := fn(m); err != nil {
-			return err
-		}
-		if m.Seq >= last {
-			return nil
-		}
-	}
-	return errors.Join(r.Err(), ctx.Err())
-}
 
 type moveKey struct {
 	owner   string
@@ -61,7 +26,7 @@ func UnderWay(ctx context.Context, c *bus.Client) (map[string]control.Move, erro
 	// Outcomes of a command come after those that its decision knew of.
 	knew := map[int64]uint64{}
 	from, all := ^uint64(0), false
-	err := each(ctx, c, subject.CommandsStream, []string{subject.Decisions(kind), subject.CommandsOf(kind)}, 0, func(m bus.Msg) error {
+	err := c.Each(ctx, subject.CommandsStream, []string{subject.Decisions(kind), subject.CommandsOf(kind)}, 0, func(m bus.Msg) error {
 		if m.Subject == subject.Decisions(kind) {
 			if d, err := control.DecodeDecision(m.Data); err == nil {
 				knew[d.Window.End.UnixMicro()], _ = strconv.ParseUint(strings.Join(m.Header[control.HeaderOutcomes], ""), 10, 64)
@@ -86,7 +51,7 @@ func UnderWay(ctx context.Context, c *bus.Client) (map[string]control.Move, erro
 		from = 0
 	}
 	if len(open) > 0 {
-		err = each(ctx, c, subject.OutcomesStream, []string{subject.OutcomesOf(kind)}, from, func(m bus.Msg) error {
+		err = c.Each(ctx, subject.OutcomesStream, []string{subject.OutcomesOf(kind)}, from, func(m bus.Msg) error {
 			if o, err := control.DecodeOutcome(m.Data); err == nil && o.Status != control.Advised && o.Status != control.Imported {
 				delete(open, moveKey{o.Owner, o.Move})
 			}
@@ -109,7 +74,7 @@ func UnderWay(ctx context.Context, c *bus.Client) (map[string]control.Move, erro
 // that reads OUTCOMES hears of them there.
 func Told(ctx context.Context, c *bus.Client) (map[string]struct{}, error) {
 	out := map[string]struct{}{}
-	err := each(ctx, c, subject.OutcomesStream, []string{subject.OutcomesOf(string(control.Placement))}, 0, func(m bus.Msg) error {
+	err := c.Each(ctx, subject.OutcomesStream, []string{subject.OutcomesOf(string(control.Placement))}, 0, func(m bus.Msg) error {
 		if o, err := control.DecodeOutcome(m.Data); err == nil && o.Status == control.Imported {
 			out[o.Owner] = struct{}{}
 		}
@@ -146,7 +111,7 @@ func FailingMoves(ctx context.Context, c *bus.Client, last uint64) ([]Failing, e
 		from = max(st.FirstSeq, st.LastSeq-last+1)
 	}
 	by, cleared := map[string]Failing{}, map[string]bool{}
-	err = each(ctx, c, subject.OutcomesStream, []string{subject.OutcomesOf(string(control.Placement))}, from, func(m bus.Msg) error {
+	err = c.Each(ctx, subject.OutcomesStream, []string{subject.OutcomesOf(string(control.Placement))}, from, func(m bus.Msg) error {
 		o, err := control.DecodeOutcome(m.Data)
 		if err != nil {
 			return nil //nolint:nilerr // It is nobody's.
