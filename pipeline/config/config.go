@@ -38,6 +38,10 @@ type Config struct {
 	Bus Bus `yaml:"bus"`
 	// Mover bounds what moving data takes from the sites.
 	Mover Mover `yaml:"mover"`
+	// Entry is what the entry points have in common, Redirector the service that
+	// tells where owners are.
+	Entry      Entry      `yaml:"entry"`
+	Redirector Redirector `yaml:"redirector"`
 	// Privacy says how users are named.
 	Privacy Privacy `yaml:"privacy"`
 	// Telemetry is the endpoint for metrics and health.
@@ -54,6 +58,8 @@ type Site struct {
 	Capacity Rate `yaml:"capacity"`
 	// URL is where the site's entry point answers; optional.
 	URL string `yaml:"url"`
+	// Servers are the addresses of the service at this site, for its entry point.
+	Servers []string `yaml:"servers"`
 	// Store is where the site's data lives: see [ParseStore].
 	Store string `yaml:"store"`
 }
@@ -243,12 +249,13 @@ func Default() Config {
 			Place:     Auto, Traffic: "owner", DeleteAfter: Duration(24 * time.Hour), Cooldown: AutoDuration{Auto: true},
 			Limits: Limits{Moves: 10_000, Bytes: 10_000_000_000}, TTL: Duration(24 * time.Hour), BackOff: 64,
 		},
-		Split:     Split{Policy: "greedy", Window: Duration(10 * time.Second), History: 5, MinSamples: 30, MaxStep: Step{Down: 0.5, Up: 0.2}},
-		Servers:   Servers{Policy: "A1", Window: Duration(time.Second), ServerCost: 1},
-		Coding:    Coding{Policy: "tofec", Window: Duration(10 * time.Second), Connections: 16, KMax: 6, RMax: 2},
-		Bus:       Bus{Partitions: 8, BatchRows: 8192, Flush: Duration(time.Second), Sync: "always", IdleTimeout: Duration(3 * time.Second)},
-		Stores:    Stores{Postgres: Postgres{Schema: "penstock"}},
-		Mover:     Mover{Parallel: 4},
+		Split:   Split{Policy: "greedy", Window: Duration(10 * time.Second), History: 5, MinSamples: 30, MaxStep: Step{Down: 0.5, Up: 0.2}},
+		Servers: Servers{Policy: "A1", Window: Duration(time.Second), ServerCost: 1},
+		Coding:  Coding{Policy: "tofec", Window: Duration(10 * time.Second), Connections: 16, KMax: 6, RMax: 2},
+		Bus:     Bus{Partitions: 8, BatchRows: 8192, Flush: Duration(time.Second), Sync: "always", IdleTimeout: Duration(3 * time.Second)},
+		Stores:  Stores{Postgres: Postgres{Schema: "penstock"}},
+		Mover:   Mover{Parallel: 4},
+		Entry:   defaultEntry(), Redirector: defaultRedirector(),
 		Telemetry: Telemetry{Listen: "127.0.0.1:9464"},
 	}
 }

@@ -223,6 +223,13 @@ func (d *decoder) scalar(n ast.Node, path string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(text)
+	case reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			d.fault(n, path, text, "true or false")
+			return
+		}
+		v.SetBool(b)
 	case reflect.Int:
 		i, err := strconv.Atoi(text)
 		if err != nil {

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"maps"
-	"net"
 	"net/url"
 	"path"
 	"slices"
@@ -44,6 +43,8 @@ func validate(cfg *Config, at func(path, got, expected string) Fault, given func
 	c.tables(&cfg.Stores.Postgres)
 	c.others(cfg)
 	c.bus(cfg)
+	c.entry(cfg)
+	c.redirector(&cfg.Redirector)
 	return c.faults
 }
 
@@ -62,8 +63,9 @@ func (c *checker) sites(cfg *Config) {
 		c.degrees(p+".lon", s.Lon, 180)
 		if s.URL != "" {
 			u, err := url.Parse(s.URL)
-			c.need(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", p+".url", s.URL, "an http or https URL")
+			c.need(err == nil && isHTTP(u), p+".url", s.URL, "an http or https URL")
 		}
+		c.servers(p, s.Servers)
 		if s.Store != "" {
 			c.store(p+".store", s.Store, cfg, stores)
 		}
@@ -181,12 +183,8 @@ func (c *checker) bus(cfg *Config) {
 	c.need(cfg.Bus.IdleTimeout.Std() >= 100*time.Millisecond, "bus.idle_timeout", cfg.Bus.IdleTimeout.String(), "at least 100ms")
 	c.between("mover.parallel", float64(cfg.Mover.Parallel), 1, 256)
 	if t := cfg.Telemetry; t.Listen != "" {
-		host, port, err := net.SplitHostPort(t.Listen)
-		n, perr := strconv.ParseUint(port, 10, 16)
-		c.need(err == nil && perr == nil && n < 65536, "telemetry.listen", t.Listen, "HOST:PORT")
-		ip := net.ParseIP(host)
-		loopback := host == "localhost" || ip != nil && ip.IsLoopback()
-		c.need(loopback || t.TokenFile != "", "telemetry.token_file", "", "a token file, since listen is off loopback")
+		c.address("telemetry.listen", t.Listen)
+		c.need(isLoopback(t.Listen) || t.TokenFile != "", "telemetry.token_file", "", "a token file, since listen is off loopback")
 	}
 }
 

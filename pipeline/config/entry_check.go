@@ -1,0 +1,124 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// servers checks the servers of the service at a site.
+func (c *checker) servers(at string, urls []string) {
+	seen := map[string]bool{}
+	for i, s := range urls {
+		p := fmt.Sprintf("%s.servers[%d]", at, i)
+		u, err := url.Parse(s)
+		c.need(err == nil && isHTTP(u) && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.User == nil, p, s, "an http or https URL without a path")
+		c.need(!seen[s], p, s, "a server that is not listed before")
+		seen[s] = true
+	}
+}
+
+func isHTTP(u *url.URL) bool { return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" }
+
+func (c *checker) entry(cfg *Config) {
+	e := &cfg.Entry
+	c.address("entry.listen", e.Listen)
+	c.need((e.TLS.Cert == "") == (e.TLS.Key == ""), "entry.tls", "", "both cert and key, or neither")
+	c.need(e.Component != "" && len(e.Component) <= 200, "entry.component", e.Component, "a name of 1 to 200 bytes")
+	c.rules("entry.owner", "owner", e.Owner)
+	c.rules("entry.user", "user", e.User)
+	c.need(e.JWT.SecretFile == "" || e.JWT.PublicKeyFile == "", "entry.jwt.secret_file", e.JWT.SecretFile, "a secret or a public key, not both")
+	c.need(!e.JWT.Required || e.JWT.SecretFile != "" || e.JWT.PublicKeyFile != "", "entry.jwt.required", "true", "a key to verify tokens with")
+	for i, r := range e.Class {
+		p := fmt.Sprintf("entry.class[%d]", i)
+		c.need(strings.HasPrefix(r.Path, "/"), p+".path", r.Path, "a pattern such as /static/**")
+		c.need(r.Class != "" && len(r.Class) <= 200, p+".class", r.Class, "a name of 1 to 200 bytes")
+	}
+	c.oneOf("entry.answer", e.Answer, "forward", "redirect")
+	c.unknown(cfg)
+	c.oneOf("entry.barrier", e.Barrier, Auto, "always", "off")
+	for i, n := range e.TrustedProxies {
+		_, err := netip.ParsePrefix(n)
+		c.need(err == nil, fmt.Sprintf("entry.trusted_proxies[%d]", i), n, "a network such as 10.0.0.0/8")
+	}
+	c.between("entry.replay", float64(e.Replay), 0, 64e6)
+	c.need(e.Spool >= 1_000_000, "entry.spool", strconv.FormatInt(int64(e.Spool), 10), "at least 1MB")
+	c.entryLimits(&e.Limits)
+	c.health(e)
+}
+
+func (c *checker) entryLimits(l *EntryLimits) {
+	c.between("entry.limits.header", float64(l.Header), 1024, 16e6)
+	c.between("entry.limits.connections", float64(l.Connections), 1, 1e6)
+	c.need(l.HeaderTimeout > 0, "entry.limits.header_timeout", l.HeaderTimeout.String(), "more than 0")
+	c.need(l.IdleTimeout > 0, "entry.limits.idle_timeout", l.IdleTimeout.String(), "more than 0")
+}
+
+func (c *checker) health(e *Entry) {
+	c.between("entry.retry.attempts", float64(e.Retry.Attempts), 1, 10)
+	c.between("entry.retry.budget", e.Retry.Budget, 0, 1)
+	h := e.Health
+	c.need(h.Path == "" || strings.HasPrefix(h.Path, "/"), "entry.health.path", h.Path, "a path such as /healthz, or nothing")
+	c.need(h.Interval > 0, "entry.health.interval", h.Interval.String(), "more than 0")
+	c.need(h.Timeout > 0, "entry.health.timeout", h.Timeout.String(), "more than 0")
+	c.between("entry.health.down", float64(h.Down), 1, 1000)
+	c.between("entry.health.up", float64(h.Up), 1, 1000)
+	c.need(h.Eject > 0, "entry.health.eject", h.Eject.String(), "more than 0")
+	c.between("entry.health.max_ejected", h.MaxEjected, 0, 1)
+}
+
+func (c *checker) unknown(cfg *Config) {
+	const expected = "local, first, hash or site:NAME"
+	if name, ok := strings.CutPrefix(cfg.Entry.Unknown, "site:"); ok {
+		c.need(cfg.Site(name) != nil, "entry.unknown", cfg.Entry.Unknown, "site: and the name of a site")
+		return
+	}
+	switch cfg.Entry.Unknown {
+	case "local", "first", "hash":
+	default:
+		c.need(false, "entry.unknown", cfg.Entry.Unknown, expected)
+	}
+}
+
+// rules checks how an id is found. The patterns themselves are checked where they
+// are compiled.
+func (c *checker) rules(at, id string, rules []Rule) {
+	for i, r := range rules {
+		p := fmt.Sprintf("%s[%d]", at, i)
+		set := 0
+		for _, s := range []string{r.Path, r.Header, r.Cookie, r.Claim} {
+			if s != "" {
+				set++
+			}
+		}
+		if r.Address {
+			set++
+		}
+		c.need(set == 1, p, "", "exactly one of path, header, cookie, claim and address")
+		c.need(r.Path == "" || strings.HasPrefix(r.Path, "/") && strings.Contains(r.Path, "{"+id+"}"), p+".path", r.Path,
+			"a pattern with {"+id+"}, such as /u/{"+id+"}/**")
+	}
+}
+
+func (c *checker) redirector(r *Redirector) {
+	c.address("redirector.listen", r.Listen)
+	c.need(r.Rate >= 0, "redirector.rate", strconv.Itoa(r.Rate), "0 (no limit) or more lookups a second")
+	c.need(r.TotalRate >= 0, "redirector.total_rate", strconv.Itoa(r.TotalRate), "0 (no limit) or more lookups a second")
+	c.need(isLoopback(r.Listen) || r.Public || r.TokenFile != "", "redirector.token_file", "",
+		"a token file, or public: true, since listen is off loopback")
+}
+
+func (c *checker) address(path, listen string) {
+	_, port, err := net.SplitHostPort(listen)
+	_, perr := strconv.ParseUint(port, 10, 16)
+	c.need(err == nil && perr == nil, path, listen, "HOST:PORT")
+}
+
+func isLoopback(listen string) bool {
+	host, _, _ := net.SplitHostPort(listen)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
