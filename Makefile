@@ -27,6 +27,10 @@ run: build ## Run the paper's day through the whole loop on an embedded bus; the
 	$(BIN)/penstock import workload infra/examples/paper-day.yaml -o $(OUT)/paper-day.parquet
 	$(BIN)/penstock replay $(OUT)/paper-day.parquet --config infra/examples/paper.yaml --out $(OUT)
 
+.PHONY: live-demo
+live-demo: build ## Three sites, their entry points, a redirector and a crowd that moves: its data follows while writes go on.
+	$(BIN)/penstock demo live --out $(OUT)/live-demo
+
 .PHONY: test
 test: ## Run all tests with the race detector off; T=Name PKG=./folder/ narrow it down.
 	$(GO) test -timeout 15m -run '$(T)' $(PKG)
