@@ -73,15 +73,19 @@ type readerCounter struct {
 // whose beginning is gone is refused too. The reader ends with the context,
 // with the client, or by Close.
 func (c *Client) Read(ctx context.Context, stream string, subjects []string, from uint64) (*Reader, error) {
+	return c.read(ctx, c.bus.name(stream), stream, subjects, from)
+}
+
+func (c *Client) read(ctx context.Context, stream, bare string, subjects []string, from uint64) (*Reader, error) {
 	r := &Reader{
-		c: c, stream: c.bus.name(stream), bare: stream, next: from,
+		c: c, stream: stream, bare: bare, next: from,
 		out: make(chan Msg, readAhead), done: make(chan struct{}),
 	}
 	for _, s := range subjects {
 		r.subjects = append(r.subjects, c.bus.subject(s))
 	}
-	r.shown.messages = c.bus.metrics.messages.WithLabelValues(stream)
-	r.shown.bytes = c.bus.metrics.bytes.WithLabelValues(stream)
+	r.shown.messages = c.bus.metrics.messages.WithLabelValues(bare)
+	r.shown.bytes = c.bus.metrics.bytes.WithLabelValues(bare)
 	s, err := r.open(ctx)
 	if err != nil {
 		return nil, err
