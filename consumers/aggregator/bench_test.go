@@ -54,8 +54,8 @@ func BenchmarkTake(b *testing.B) {
 		bodies := encodedDay(b, people, 40)
 		for _, group := range window.Groups {
 			b.Run(fmt.Sprintf("people=%d/%s", people, group), func(b *testing.B) {
-				w := &worker{book: ledger.New(ledger.ConfigOf(group, 0, 0)), newest: window.NullInt}
-				w.state, _ = rollup.New(group)
+				w := &worker{book: ledger.New(ledger.ConfigOf(group, 0, 0, window.Widths{})), newest: window.NullInt}
+				w.state, _ = rollup.New(group, window.Widths{})
 				w.decoder.Columns(w.state.Columns()...)
 				h := event.Header{Schema: event.RequestSchema, Encoding: event.EncodingS2, Run: "R", Rows: event.MaxRows}
 				b.ReportAllocs()

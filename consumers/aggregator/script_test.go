@@ -79,9 +79,9 @@ func (s *script) line(text string) {
 		if v["idle"] != "never" {
 			idle = s.duration(v["idle"])
 		}
-		s.cfg = ledger.ConfigOf(v["group"], 0, idle)
+		s.cfg = ledger.ConfigOf(v["group"], 0, idle, window.Widths{})
 		s.book = ledger.New(s.cfg)
-		s.state, _ = rollup.New(v["group"])
+		s.state, _ = rollup.New(v["group"], window.Widths{})
 		s.clock = 1_000_000_000
 	case "step":
 		s.clock += s.duration(f[1])
@@ -354,7 +354,7 @@ func (s *script) table(t *window.Table) {
 // restart drops all, goes back to the last commit and reads again.
 func (s *script) restart() {
 	before := s.book.Total()
-	s.state, _ = rollup.New(s.cfg.Group)
+	s.state, _ = rollup.New(s.cfg.Group, window.Widths{})
 	s.book = ledger.New(s.cfg)
 	if s.last != nil {
 		s.book = ledger.Restore(s.cfg, s.last)

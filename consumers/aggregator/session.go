@@ -85,7 +85,7 @@ func (w *worker) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg := ledger.ConfigOf(w.opts.Group, w.partition, w.opts.IdleTimeout.Microseconds())
+	cfg := ledger.ConfigOf(w.opts.Group, w.partition, w.opts.IdleTimeout.Microseconds(), w.opts.Client.Widths())
 	w.book, w.last = ledger.New(cfg), m.Seq
 	if m.Seq > 0 {
 		c, err := window.CommitOf(m.Header, m.Data)
@@ -94,7 +94,7 @@ func (w *worker) claim(ctx context.Context) error {
 		}
 		w.book = ledger.Restore(cfg, c)
 	}
-	if w.state, err = rollup.New(w.opts.Group); err != nil {
+	if w.state, err = rollup.New(w.opts.Group, w.opts.Client.Widths()); err != nil {
 		return err
 	}
 	w.decoder.Columns(w.state.Columns()...)

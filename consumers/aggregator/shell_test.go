@@ -110,8 +110,8 @@ func undisturbed(t testing.TB, c *bus.Client, group string, n int) output {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	book := ledger.New(ledger.ConfigOf(group, 0, 0))
-	state, err := rollup.New(group)
+	book := ledger.New(ledger.ConfigOf(group, 0, 0, window.Widths{}))
+	state, err := rollup.New(group, window.Widths{})
 	if err != nil {
 		t.Fatal(err)
 	}

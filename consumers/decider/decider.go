@@ -92,6 +92,11 @@ func New(opts Options) (*Decider, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, w := range opts.Client.Widths().Group(p.Groups()[0]) {
+		if p.Width()%w != 0 && p.Groups()[0] == window.Owners {
+			return nil, fmt.Errorf("policy of %s decides windows of %s on a bus with windows of %s: %w", p.Kind(), p.Width(), w, ErrOptions)
+		}
+	}
 	if opts.TTL == 0 {
 		opts.TTL = 24 * p.Width()
 	}
@@ -109,7 +114,7 @@ func New(opts Options) (*Decider, error) {
 // begin takes a policy in its first state, and forgets everything else.
 func (d *Decider) begin(p Policy) {
 	d.policy, d.config = p, ConfigDigest(p.Config())
-	d.asm = panes.New(panes.Options{Group: d.group, Partitions: d.opts.Client.Partitions(), Width: p.Width()})
+	d.asm = panes.New(panes.Options{Group: d.group, Partitions: d.opts.Client.Partitions(), Width: p.Width(), Widths: d.opts.Client.Widths()})
 	d.state = state{Epochs: map[string]uint64{}}
 }
 

@@ -19,6 +19,8 @@ type Options struct {
 	// Width of the windows, a multiple of the width of each rollup that is to
 	// be seen. Default: the greatest width of the group's rollups.
 	Width time.Duration
+	// Widths are the bus's: panes of others are foreign.
+	Widths window.Widths
 }
 
 // Stats counts what was read and what was set aside, by reason. Panes are
@@ -83,8 +85,8 @@ type Flush struct {
 // New returns an assembler that has read nothing.
 func New(opts Options) *Assembler {
 	if opts.Width == 0 {
-		for _, r := range window.Of(opts.Group) {
-			opts.Width = max(opts.Width, r.Width)
+		for _, w := range opts.Widths.Group(opts.Group) {
+			opts.Width = max(opts.Width, w)
 		}
 	}
 	a := &Assembler{
@@ -123,8 +125,11 @@ func (a *Assembler) Watermark() int64 {
 // Pane takes in a pane of a flush; nothing of it is used before the flush's
 // commit. The table is kept.
 func (a *Assembler) Pane(partition int, seq uint64, flush string, t *window.Table) error {
-	if partition < 0 || partition >= len(a.parts) || t.Rollup.Group != a.opts.Group || a.width%t.Rollup.Width.Microseconds() != 0 {
+	if partition < 0 || partition >= len(a.parts) || t.Rollup.Group != a.opts.Group || a.width%t.Wide().Microseconds() != 0 {
 		return fmt.Errorf("pane of %s on partition %d at sequence %d: %w", t.Rollup.Name, partition, seq, ErrForeign)
+	}
+	if want := a.opts.Widths.Of(t.Rollup); t.Wide() != want {
+		return fmt.Errorf("pane of %s on partition %d at sequence %d: windows of %s, expected %s: %w", t.Rollup.Name, partition, seq, t.Wide(), want, ErrForeign)
 	}
 	p := &a.parts[partition]
 	if seq <= p.seq {
@@ -275,7 +280,7 @@ func rows(t *window.Table, lo, hi int) *window.Table {
 	if lo == 0 && hi == t.Len() {
 		return t
 	}
-	out := window.NewTable(t.Rollup)
+	out := t.Like()
 	out.Start = t.Start[lo:hi:hi]
 	for k := range t.Keys {
 		out.Keys[k].Set(t.Keys[k].Codes[lo:hi:hi], t.Keys[k].Values)

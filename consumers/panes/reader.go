@@ -8,6 +8,7 @@ import (
 
 	"penstock/infra/bus"
 	"penstock/schemas/subject"
+	"penstock/schemas/window"
 )
 
 // Reader reads WINDOWS for an assembler: every message of its group on all
@@ -126,8 +127,15 @@ type Visitor struct {
 
 // Each reads what WINDOWS holds of a group up to now, from its beginning, and
 // hands out flushes in stream order and windows as they close. Windows that are
-// still open at the end are left out. It is for reports and audits.
+// still open at the end are left out. Partitions and widths are the client's. It is
+// for reports and audits.
 func Each(ctx context.Context, client *bus.Client, opts Options, v Visitor) (Stats, error) {
+	opts.Partitions, opts.Widths = client.Partitions(), client.Widths()
+	for _, w := range opts.Widths.Group(opts.Group) {
+		if opts.Group == window.Owners && opts.Width%w != 0 {
+			return Stats{}, fmt.Errorf("windows of %s out of the bus's windows of %s: %w", opts.Width, w, ErrForeign)
+		}
+	}
 	asm := New(opts)
 	last, err := client.Last(ctx, subject.WindowsStream, subject.WindowsOf(opts.Group))
 	if errors.Is(err, bus.ErrNoMessage) {

@@ -107,7 +107,7 @@ func (a *Assembler) Restore(r io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrSnapshot, err)
 		}
-		if t.Rollup.Group != a.opts.Group || t.Rollup == window.Late || start != window.Start(start, a.opts.Width) {
+		if t.Rollup.Group != a.opts.Group || t.Rollup == window.Late || t.Wide() != a.opts.Widths.Of(t.Rollup) || start != window.Start(start, a.opts.Width) {
 			return fmt.Errorf("table of %s in a window that starts at %d: %w", t.Rollup.Name, start, ErrSnapshot)
 		}
 		o := fresh.window(start)

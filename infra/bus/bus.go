@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"penstock/schemas/window"
 )
 
 // Bus is an embedded NATS server, or the address of one. It is safe for
@@ -173,7 +175,8 @@ func newJetStream(nc *nats.Conn) (jetstream.JetStream, error) {
 }
 
 // Client makes a connection of its own for a role. The streams must be there
-// (Init, or penstock init): the number of partitions is read from EVENTS.
+// (Init, or penstock init): the number of partitions is read from EVENTS, the width
+// of windows from WINDOWS.
 // Readers that were made with it end when it is closed.
 func (b *Bus) Client(ctx context.Context, role string) (*Client, error) {
 	b.mu.Lock()
@@ -183,6 +186,10 @@ func (b *Bus) Client(ctx context.Context, role string) (*Client, error) {
 		return nil, ErrClosed
 	}
 	partitions, err := b.partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	width, err := b.window(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +203,7 @@ func (b *Bus) Client(ctx context.Context, role string) (*Client, error) {
 		nc.Close()
 		return nil, err
 	}
-	c := &Client{NC: nc, JS: js, bus: b, life: l, partitions: partitions}
+	c := &Client{NC: nc, JS: js, bus: b, life: l, partitions: partitions, widths: window.Widths{Owners: width}}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"penstock/schemas/subject"
+	"penstock/schemas/window"
 )
 
 // Client is one role's connection to the bus. It is safe for concurrent use.
@@ -24,6 +25,7 @@ type Client struct {
 	bus        *Bus
 	life       *life
 	partitions int
+	widths     window.Widths
 
 	mu      sync.Mutex
 	readers map[*Reader]struct{}
@@ -44,6 +46,10 @@ type Msg struct {
 
 // Partitions is P, as EVENTS says.
 func (c *Client) Partitions() int { return c.partitions }
+
+// Widths are the widths of windows on this bus: those of the group owners are as
+// WINDOWS says.
+func (c *Client) Widths() window.Widths { return c.widths }
 
 // Replicas is the number of copies that streams of this bus have.
 func (c *Client) Replicas() int { return c.bus.replicas }

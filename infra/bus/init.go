@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"penstock/schemas/subject"
+	"penstock/schemas/window"
 )
 
 // Init makes the streams and buckets that are missing. What is there already is
@@ -109,6 +111,31 @@ func compareBucket(have *jetstream.StreamConfig, of string, want jetstream.KeyVa
 		d.compare("history", have.MaxMsgsPerSubject, int64(want.History))
 	}
 	return d.diffs
+}
+
+// window reads the width of the owners' windows from the metadata of WINDOWS. A
+// bus of before says nothing, and has those of an hour.
+func (b *Bus) window(ctx context.Context) (time.Duration, error) {
+	name := b.name(subject.WindowsStream)
+	have, err := b.config(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	if have == nil {
+		return 0, fmt.Errorf("no stream %s at %s (make it with: penstock init): %w", name, b.address(), ErrNotReady)
+	}
+	said := have.Metadata[metaWindow]
+	if said == "" {
+		return window.Traffic.Width, nil
+	}
+	d, err := time.ParseDuration(said)
+	if err == nil {
+		err = window.CheckWidth(d)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("stream %s: metadata %s is %q: %w: %w", name, metaWindow, said, err, ErrNotReady)
+	}
+	return d, nil
 }
 
 // partitions reads P from the metadata of EVENTS.

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"penstock/infra/clock"
+	"penstock/schemas/window"
 )
 
 // Sync says when an embedded server syncs a message to disk.
@@ -89,6 +90,9 @@ type Options struct {
 	Sync Sync
 	// URL is the address of a server or cluster; empty embeds one.
 	URL string
+	// Window is how wide the windows of the group owners are, for Init (default
+	// an hour). Otherwise it is only compared: 0 takes what the bus says.
+	Window time.Duration
 }
 
 var prefixPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{0,64}$`)
@@ -105,6 +109,11 @@ func (o *Options) complete() error {
 	}
 	if o.Partitions < 0 || o.Partitions > MaxPartitions {
 		return fmt.Errorf("bus: %d partitions: expected 1 to %d", o.Partitions, MaxPartitions)
+	}
+	if o.Window != 0 {
+		if err := window.CheckWidth(o.Window); err != nil {
+			return fmt.Errorf("bus: %w", err)
+		}
 	}
 	if o.Clock == nil {
 		o.Clock = clock.System()

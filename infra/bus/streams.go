@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,12 +10,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"penstock/schemas/subject"
+	"penstock/schemas/window"
 )
 
-// Keys in the metadata of EVENTS: what every client must agree on.
+// Keys in the metadata of EVENTS, the last one of WINDOWS: what every client must
+// agree on.
 const (
 	metaPartitions = "penstock.partitions"
 	metaPurpose    = "penstock.purpose"
+	metaWindow     = "penstock.window" // absent: an hour
 )
 
 const day = 24 * time.Hour
@@ -36,6 +40,7 @@ func (b *Bus) streams() []jetstream.StreamConfig {
 	windows := b.stream(subject.WindowsStream, 3*day, 50e9, "windows.>")
 	windows.Discard = jetstream.DiscardNew
 	windows.AllowAtomicPublish = true
+	windows.Metadata = map[string]string{metaWindow: b.wantWindow().String()}
 	commands := b.stream(subject.CommandsStream, 0, -1, "decisions.>", "commands.>")
 	commands.AllowAtomicPublish = true
 	outcomes := b.stream(subject.OutcomesStream, 30*day, -1, "outcomes.>")
@@ -81,9 +86,11 @@ func (b *Bus) wantPartitions() int {
 	return b.opts.Partitions
 }
 
+func (b *Bus) wantWindow() time.Duration { return cmp.Or(b.opts.Window, window.Traffic.Width) }
+
 // compareStream returns how have differs from want in what Penstock relies on.
-// What a server fills in by itself is left alone. The partitions count only if
-// the caller named a number.
+// What a server fills in by itself is left alone. The partitions and the width of
+// windows count only if the caller named them.
 func (b *Bus) compareStream(have, want jetstream.StreamConfig) []Diff {
 	d := differ{of: "stream " + want.Name}
 	slices.Sort(have.Subjects)
@@ -109,6 +116,12 @@ func (b *Bus) compareStream(have, want jetstream.StreamConfig) []Diff {
 	for _, k := range slices.Sorted(maps.Keys(want.Metadata)) {
 		if k == metaPartitions && b.opts.Partitions == 0 && have.Metadata[k] != "" {
 			continue
+		}
+		if k == metaWindow && b.opts.Window == 0 {
+			continue
+		}
+		if k == metaWindow && have.Metadata[k] == "" {
+			have.Metadata = map[string]string{k: window.Traffic.Width.String()}
 		}
 		d.compare("metadata "+k, quote(have.Metadata[k]), quote(want.Metadata[k]))
 	}

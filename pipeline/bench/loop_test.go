@@ -166,7 +166,7 @@ func (l *loop) publish(s *rows, every time.Duration) uint64 {
 			l.t.Fatal(err)
 		}
 	}
-	l.ok(p.End(ctx, window.Start(s.last(), window.Longest())+window.Longest().Microseconds()))
+	l.ok(p.End(ctx, window.Widths{}.End(s.last(), 0)))
 	bytes := p.Stats().Bytes
 	l.ok(p.Close(ctx))
 	return bytes

@@ -19,7 +19,7 @@ type memory struct{ heap, estimate, most float64 }
 func stateMemory(t testing.TB, group string, s *rows) memory {
 	t.Helper()
 	before := heap()
-	st, err := rollup.New(group)
+	st, err := rollup.New(group, window.Widths{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func stateMemory(t testing.TB, group string, s *rows) memory {
 func runMemory(t testing.TB, n int) float64 {
 	t.Helper()
 	before := heap()
-	book := ledger.New(ledger.ConfigOf(groups()[0], 0, 0))
+	book := ledger.New(ledger.ConfigOf(groups()[0], 0, 0, window.Widths{}))
 	times, marks := []int64{1}, []uint8{0}
 	for i := range n {
 		h := event.Header{Schema: event.RequestSchema, Run: fmt.Sprintf("01JD0000000000000000%06d", i), Seq: 1, Rows: 1, Watermark: 1}

@@ -64,7 +64,7 @@ func (x *examination) traffic(ctx context.Context) {
 	short, cancel := x.within(ctx)
 	defer cancel()
 	l := load{site: map[string]int64{}}
-	_, err := panes.Each(short, x.client, panes.Options{Group: window.Owners, Partitions: x.client.Partitions(), Width: x.Config.Placement.Window.Std()}, panes.Visitor{
+	_, err := panes.Each(short, x.client, panes.Options{Group: window.Owners, Width: x.Config.Placement.Window.Std()}, panes.Visitor{
 		Window: func(w *panes.Window) error { l.add(w.Tables[window.Traffic.Name]); return nil },
 	})
 	switch {

@@ -25,7 +25,7 @@ func frames(ctx context.Context, p workload.Params, o whatif.Options) ([]*whatif
 	if err != nil {
 		return nil, workload.Plan{}, err
 	}
-	state, err := rollup.New(window.Owners)
+	state, err := rollup.New(window.Owners, window.Widths{})
 	if err != nil {
 		return nil, workload.Plan{}, err
 	}

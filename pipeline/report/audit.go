@@ -80,7 +80,7 @@ type partitionAudit struct {
 func (a *Audit) group(ctx context.Context, client *bus.Client, group string, lastEvent uint64) (*GroupAudit, error) {
 	g := &GroupAudit{Group: group, Runs: map[string]window.Account{}}
 	parts := make([]partitionAudit, client.Partitions())
-	stats, err := panes.Each(ctx, client, panes.Options{Group: group, Partitions: client.Partitions()}, panes.Visitor{
+	stats, err := panes.Each(ctx, client, panes.Options{Group: group}, panes.Visitor{
 		Flush: func(f *panes.Flush) error {
 			p := &parts[f.Partition]
 			if err := a.follows(ctx, client, g, p, f); err != nil {

@@ -81,6 +81,9 @@ func (f synced) Close() error { return errors.Join(f.Sync(), f.File.Close()) }
 // in ascending order.
 func (m *Matrices) Add(t *window.Table, incomplete bool) error {
 	f := m.files[t.Rollup.Name]
+	if f.pending.Len() == 0 {
+		f.pending = t.Like() // As wide as the bus has them.
+	}
 	for i := range t.Len() {
 		f.pending.AppendRow(t, i)
 		f.incomplete = append(f.incomplete, incomplete)

@@ -30,7 +30,7 @@ func WriteMatrices(ctx context.Context, client *bus.Client, dir string) error {
 // windows of the group's widest, whose rows are in order of their own starts.
 func (m *Matrices) group(ctx context.Context, client *bus.Client, group string) error {
 	var late []*window.Table
-	_, err := panes.Each(ctx, client, panes.Options{Group: group, Partitions: client.Partitions()}, panes.Visitor{
+	_, err := panes.Each(ctx, client, panes.Options{Group: group}, panes.Visitor{
 		Flush: func(f *panes.Flush) error {
 			late = append(late, f.Late...)
 			return nil

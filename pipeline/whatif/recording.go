@@ -1,6 +1,8 @@
 package whatif
 
 import (
+	"time"
+
 	"penstock/schemas/event"
 	"penstock/schemas/window"
 )
@@ -171,6 +173,7 @@ func (r *Recording) places(f *Frame, t *window.Table) {
 func (r *Recording) traffic(f *Frame, t *window.Table) map[int32]int32 {
 	rows := map[int32]int32{}
 	f.base = window.NewTable(window.Traffic)
+	f.base.Width = time.Duration(f.End-f.Start) * time.Microsecond
 	if t == nil {
 		return rows
 	}

@@ -15,6 +15,7 @@ import (
 	"penstock/producers/replay/writes"
 	"penstock/schemas/control"
 	"penstock/schemas/event"
+	"penstock/schemas/window"
 )
 
 // The defaults of a replay.
@@ -153,7 +154,8 @@ type Options struct {
 	// Until, if set, ends the replay before the first row in time at or after
 	// it.
 	Until time.Time
-	// Width of a placement window. Defaults to an hour.
+	// Width of a placement window, a multiple of that of the bus. Defaults to the
+	// bus's.
 	Width time.Duration
 }
 
@@ -181,15 +183,16 @@ func (o *Options) complete() error {
 	if o.Entry == "" {
 		o.Entry = "replay"
 	}
+	least := o.Client.Widths().Of(window.Traffic)
 	for d, def := range map[*time.Duration]time.Duration{
-		&o.Disorder: DefaultDisorder, &o.MaxSkew: DefaultMaxSkew, &o.Stall: DefaultStall, &o.Width: time.Hour,
+		&o.Disorder: DefaultDisorder, &o.MaxSkew: DefaultMaxSkew, &o.Stall: DefaultStall, &o.Width: least,
 	} {
 		if *d == 0 {
 			*d = def
 		}
 	}
 	o.Disorder = max(o.Disorder, 0)
-	if o.Width < time.Second || o.Width%time.Microsecond != 0 || o.MaxSkew < 0 || o.Stall < 0 || o.MaxLag < 0 {
+	if o.Width < time.Second || o.MaxSkew < 0 || o.Stall < 0 || o.MaxLag < 0 {
 		return fmt.Errorf("%w: width %v, max_skew %v, stall %v, max_lag %v", ErrOption, o.Width, o.MaxSkew, o.Stall, o.MaxLag)
 	}
 	return nil

@@ -90,6 +90,9 @@ func open(ctx context.Context, o Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w := o.Client.Widths().Of(window.Traffic); o.Width%w != 0 {
+		return nil, fmt.Errorf("%w: width %v on a bus with windows of %v", ErrOption, o.Width, w)
+	}
 	r := &run{
 		o: o, cursor: c, resumed: c.end(), width: o.Width.Microseconds(), pacer: pace.Pacer{Speed: o.Speed},
 		buffer: reorder.New(reorder.Options{Disorder: o.Disorder, MaxSkew: o.MaxSkew, Limit: o.ReorderLimit}),
@@ -328,8 +331,7 @@ func (r *run) pace(ctx context.Context, t int64) error {
 func (r *run) end(ctx context.Context) error {
 	mark := int64(0)
 	if r.sum.InTime > 0 {
-		width := max(window.Longest(), r.o.Width)
-		mark = window.Start(r.last, width) + width.Microseconds()
+		mark = r.o.Client.Widths().End(r.last, r.o.Width)
 	}
 	if err := r.publisher.End(ctx, mark); err != nil {
 		return fmt.Errorf("end of the run: %w", err)

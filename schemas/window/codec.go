@@ -3,7 +3,9 @@ package window
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/klauspost/compress/s2"
@@ -14,6 +16,7 @@ import (
 // Names in a pane's Arrow schema beside the rollup's own.
 const (
 	metaRollup  = "rollup"
+	metaWidth   = "width" // of the windows in seconds; absent: the rollup's own
 	colStart    = "window_start"
 	colEnd      = "window_end"
 	suffixBins  = "_bins"
@@ -52,7 +55,8 @@ var memories = sync.Pool{New: func() any { return new(tableMemory) }}
 
 // Encode appends the pane of the table to dst: an Arrow IPC stream of one
 // record batch as one s2 block, with the columns window_start, the keys as
-// dictionaries and the values, and the rollup's name in the schema's metadata.
+// dictionaries and the values, and in the schema's metadata the rollup's name and
+// the windows' width where it is not the rollup's own.
 // A histogram is two list columns, NAME_bins and NAME_counts. Equal content has
 // equal bytes: a table that isn't sorted is encoded as if it were. The error
 // says that the table is beyond MaxRows or MaxDecoded (Split comes before).
@@ -68,7 +72,7 @@ func (t *Table) Encode(dst []byte) ([]byte, error) {
 		return dst, fmt.Errorf("pane of %s with %d rows, expected at most %d", t.Rollup.Name, t.Len(), MaxRows)
 	}
 	var err error
-	m.stream, err = m.writer(t.Rollup).Write(m.stream[:0], m.columns, t.Len(), map[string]string{metaRollup: t.Rollup.Name})
+	m.stream, err = m.writer(t.Rollup).Write(m.stream[:0], m.columns, t.Len(), t.metadata())
 	if err != nil {
 		return dst, fmt.Errorf("encode pane of %s: %w", t.Rollup.Name, err)
 	}
@@ -78,6 +82,15 @@ func (t *Table) Encode(dst []byte) ([]byte, error) {
 	n := len(dst)
 	dst = slices.Grow(dst, s2.MaxEncodedLen(len(m.stream)))
 	return dst[:n+len(s2.Encode(dst[n:cap(dst)], m.stream))], nil
+}
+
+// metadata is that of a pane's schema.
+func (t *Table) metadata() map[string]string {
+	m := map[string]string{metaRollup: t.Rollup.Name}
+	if w := t.Wide(); w != t.Rollup.Width {
+		m[metaWidth] = strconv.FormatInt(int64(w/time.Second), 10)
+	}
+	return m
 }
 
 // Record returns the table as an Arrow record with the columns window_start,

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/klauspost/compress/s2"
 
@@ -56,11 +58,30 @@ func (d *tableReader) decode(body []byte) (*Table, error) {
 	if r == nil {
 		return nil, fmt.Errorf("metadata %s: got %.60q, expected the name of a rollup", metaRollup, name)
 	}
-	t := NewTable(r)
+	width, err := widthOf(r, batch.Metadata)
+	if err != nil {
+		return nil, err
+	}
+	t := r.table(width)
 	if err := d.fill(t, batch); err != nil {
 		return nil, err
 	}
 	return t, t.check()
+}
+
+// widthOf reads the width of a pane's windows, which says nothing where it is the
+// rollup's own.
+func widthOf(r *Rollup, metadata map[string]string) (time.Duration, error) {
+	said, ok := metadata[metaWidth]
+	if !ok {
+		return r.Width, nil
+	}
+	s, err := strconv.ParseUint(said, 10, 32)
+	width := time.Duration(s) * time.Second
+	if err != nil || width != r.Width && (r.Group != Owners || CheckWidth(width) != nil) {
+		return 0, fmt.Errorf("metadata %s: got %.60q, expected a width of windows of %s in seconds", metaWidth, said, r.Name)
+	}
+	return width, nil
 }
 
 func (d *tableReader) fill(t *Table, batch *columnar.Batch) error {
@@ -196,8 +217,8 @@ func (h *Bins) valid() bool {
 // check verifies that windows are aligned and rows ascend.
 func (t *Table) check() error {
 	for i, s := range t.Start {
-		if s < event.MinTime || s > event.MaxTime || Start(s, t.Rollup.Width) != s {
-			return fmt.Errorf("column %s: row %d: got %d, expected a multiple of %s between 1900 and 2200", colStart, i, s, t.Rollup.Width)
+		if s < event.MinTime || s > event.MaxTime || Start(s, t.Wide()) != s {
+			return fmt.Errorf("column %s: row %d: got %d, expected a multiple of %s between 1900 and 2200", colStart, i, s, t.Wide())
 		}
 		if i > 0 && t.compare(i-1, i) >= 0 {
 			return fmt.Errorf("row %d is not after row %d, expected rows sorted by window and key, each once", i, i-1)

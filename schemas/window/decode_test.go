@@ -145,9 +145,6 @@ func TestWindowsAreAligned(t *testing.T) {
 			t.Errorf("%d: from %d, rounded up %d; expected %d, %d", c.time, s, e, c.start, c.ceil)
 		}
 	}
-	if window.Longest() != window.Traffic.Width {
-		t.Errorf("the longest window is %s", window.Longest())
-	}
 	for _, g := range window.Groups {
 		for _, r := range window.Of(g) {
 			if r.Group != g || window.Named(r.Name) != r || window.Start(0, r.Width) != 0 {

@@ -5,11 +5,14 @@ import (
 	"slices"
 )
 
-// Merge returns the sorted merge of tables of one rollup: each (window, key)
-// once. The inputs are unchanged, need not be sorted, and may share histogram
+// Merge returns the sorted merge of tables of one rollup and width: each
+// (window, key) once. The inputs are unchanged, need not be sorted, and may share histogram
 // memory with the result. Merging is exact, associative and commutative.
 func Merge(r *Rollup, tables ...*Table) *Table {
 	all := NewTable(r)
+	if len(tables) > 0 {
+		all = tables[0].Like()
+	}
 	n := 0
 	for _, t := range tables {
 		n += t.Len()
@@ -75,7 +78,7 @@ func (t *Table) gather(order []int32, words [][]uint64) {
 	if rows == len(order) && ascending(order) {
 		return
 	}
-	out := NewTable(t.Rollup)
+	out := t.Like()
 	out.Start = pickRows(t.Start, order, from)
 	for k := range out.Keys {
 		out.Keys[k].Set(pickRows(t.Keys[k].Codes, order, from), t.Keys[k].Values)

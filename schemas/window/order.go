@@ -51,7 +51,7 @@ func (t *Table) startRange() (least int64, step uint64, width int) {
 	for _, s := range t.Start {
 		least, most = min(least, s), max(most, s)
 	}
-	step = uint64(t.Rollup.Width.Microseconds())
+	step = uint64(t.Wide().Microseconds())
 	for _, s := range t.Start {
 		if uint64(s-least)%step != 0 {
 			step = 1

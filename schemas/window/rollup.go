@@ -43,7 +43,7 @@ type Value struct {
 type Rollup struct {
 	Name   string
 	Group  string        // the group whose aggregator owns it
-	Width  time.Duration // of its windows, aligned to 1970 UTC
+	Width  time.Duration // of its windows, aligned to 1970 UTC, unless the bus says otherwise (Widths)
 	Keys   []string
 	Values []Value
 }
@@ -131,16 +131,6 @@ func Of(group string) []*Rollup {
 		}
 	}
 	return out
-}
-
-// Longest is the width of the longest window: an end mark carries the last
-// time rounded up to it.
-func Longest() time.Duration {
-	var most time.Duration
-	for _, r := range Rollups {
-		most = max(most, r.Width)
-	}
-	return most
 }
 
 // Start returns the start (µs) of the window of that width in which time (µs)

@@ -85,7 +85,7 @@ func (t *Table) rows(from, to int) *Table {
 	if from == 0 && to == t.Len() {
 		return t
 	}
-	out := NewTable(t.Rollup)
+	out := t.Like()
 	out.Start = t.Start[from:to:to]
 	for k := range t.Keys {
 		pick(&out.Keys[k], &t.Keys[k], from, to)

@@ -2,6 +2,7 @@ package window
 
 import (
 	"math"
+	"time"
 
 	"penstock/schemas/event"
 )
@@ -15,15 +16,29 @@ const NullInt = event.NullInt
 // each (Start, key) once (Sort, Merge).
 type Table struct {
 	Rollup *Rollup
-	Start  []int64      // window starts, µs
-	Keys   []event.Dict // as Rollup.Keys
-	Ints   [][]int64    // as Rollup.Values; nil for histograms
-	Hists  [][]Bins     // as Rollup.Values; nil for integers
+	Width  time.Duration // of its windows; 0 is the rollup's own
+	Start  []int64       // window starts, µs
+	Keys   []event.Dict  // as Rollup.Keys
+	Ints   [][]int64     // as Rollup.Values; nil for histograms
+	Hists  [][]Bins      // as Rollup.Values; nil for integers
 }
 
-// NewTable returns an empty table.
-func NewTable(r *Rollup) *Table {
-	t := &Table{Rollup: r, Keys: make([]event.Dict, len(r.Keys)), Ints: make([][]int64, len(r.Values)), Hists: make([][]Bins, len(r.Values))}
+// NewTable returns an empty table of windows as wide as the rollup's own.
+func NewTable(r *Rollup) *Table { return r.table(r.Width) }
+
+// Like returns an empty table of the same rollup and width.
+func (t *Table) Like() *Table { return t.Rollup.table(t.Wide()) }
+
+// Wide is the width of the table's windows.
+func (t *Table) Wide() time.Duration {
+	if t.Width == 0 {
+		return t.Rollup.Width
+	}
+	return t.Width
+}
+
+func (r *Rollup) table(width time.Duration) *Table {
+	t := &Table{Rollup: r, Width: width, Keys: make([]event.Dict, len(r.Keys)), Ints: make([][]int64, len(r.Values)), Hists: make([][]Bins, len(r.Values))}
 	return t
 }
 
@@ -65,7 +80,7 @@ func (t *Table) AppendRow(o *Table, i int) {
 }
 
 // End returns the end (µs) of the window of row i.
-func (t *Table) End(i int) int64 { return t.Start[i] + t.Rollup.Width.Microseconds() }
+func (t *Table) End(i int) int64 { return t.Start[i] + t.Wide().Microseconds() }
 
 // Column returns the integer column of that name, nil if there is none.
 func (t *Table) Column(name string) []int64 {

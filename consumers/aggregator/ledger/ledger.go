@@ -42,12 +42,10 @@ type Config struct {
 
 // ConfigOf returns the configuration for a group and partition, with the
 // group's widths and a disorder of one second.
-func ConfigOf(group string, partition int, idle int64) Config {
+func ConfigOf(group string, partition int, idle int64, widths window.Widths) Config {
 	c := Config{Group: group, Partition: partition, Idle: idle, Disorder: second}
-	for _, r := range window.Of(group) {
-		if w := r.Width.Microseconds(); !slices.Contains(c.Widths, w) {
-			c.Widths = append(c.Widths, w)
-		}
+	for _, w := range widths.Group(group) {
+		c.Widths = append(c.Widths, w.Microseconds())
 	}
 	return c
 }

@@ -66,7 +66,7 @@ func BenchmarkAdd(b *testing.B) {
 					r, class = day(rng, names, rows, int64(i)*rows*20_000)
 					batches = append(batches, r)
 				}
-				s, err := New(group)
+				s, err := New(group, window.Widths{})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -14,6 +14,7 @@ import (
 type owners struct {
 	people names // owners and users
 	sites  names
+	widths window.Widths
 	frames frames[ownersWindow]
 	size   int
 
@@ -74,8 +75,8 @@ const (
 	frameBytes = 256 + 4*leastIndex
 )
 
-func newOwners() *owners {
-	return &owners{frames: frames[ownersWindow]{width: window.Traffic.Width.Microseconds()}}
+func newOwners(widths window.Widths) *owners {
+	return &owners{widths: widths, frames: frames[ownersWindow]{width: widths.Of(window.Traffic).Microseconds()}}
 }
 
 func (*owners) Columns() []string {

@@ -35,7 +35,7 @@ func (s *owners) sums(r *window.Rollup, all []frame[ownersWindow], rows func(*ow
 	for _, f := range all {
 		n += len(rows(f.w))
 	}
-	t := sized(r, n)
+	t := s.sized(r, n)
 	by := rankerOf(&s.people, &s.sites)
 	owner, site := make([]int32, 0, n), make([]int32, 0, n)
 	for _, f := range all {
@@ -59,8 +59,8 @@ func (s *owners) sums(r *window.Rollup, all []frame[ownersWindow], rows func(*ow
 }
 
 // sized returns an empty table with room for rows.
-func sized(r *window.Rollup, rows int) *window.Table {
-	t := window.NewTable(r)
+func (s *owners) sized(r *window.Rollup, rows int) *window.Table {
+	t := s.widths.Table(r)
 	t.Start = make([]int64, 0, rows)
 	for v := range t.Ints {
 		if r.Values[v].Merging != window.Hist {
@@ -75,7 +75,7 @@ func (s *owners) interactions(all []frame[ownersWindow]) *window.Table {
 	for _, f := range all {
 		n += f.w.interactions.used
 	}
-	t := sized(window.Interactions, n)
+	t := s.sized(window.Interactions, n)
 	by := rankerOf(&s.people, &s.people)
 	user, owner := make([]int32, 0, n), make([]int32, 0, n)
 	for _, f := range all {
@@ -101,7 +101,7 @@ func (s *owners) places(all []frame[ownersWindow]) *window.Table {
 	for _, f := range all {
 		n += len(f.w.seen)
 	}
-	t := sized(window.Places, n)
+	t := s.sized(window.Places, n)
 	user := make([]int32, 0, n)
 	for _, f := range all {
 		s.order = s.order[:0]

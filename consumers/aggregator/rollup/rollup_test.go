@@ -47,7 +47,7 @@ func TestSumsAgreeWithPlainOnes(t *testing.T) {
 	for _, group := range window.Groups {
 		t.Run(group, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				s, err := New(group)
+				s, err := New(group, window.Widths{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -141,7 +141,7 @@ func TestMergedHistogramsKeepQuantiles(t *testing.T) {
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	for _, group := range window.Groups {
-		s, _ := New(group)
+		s, _ := New(group, window.Widths{})
 		b, class := day(rand.New(rand.NewPCG(1, 1)), people(100), 4096, 0)
 		for range 4 { // The last samples of a batch are counted with the next one's.
 			s.Add(b, class)
@@ -153,7 +153,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 }
 
 func TestNoSuchGroup(t *testing.T) {
-	if s, err := New("slow"); err == nil {
+	if s, err := New("slow", window.Widths{}); err == nil {
 		t.Fatalf("got %v for a group that isn't", s)
 	}
 }

@@ -23,11 +23,12 @@ type State interface {
 	Tables() []*window.Table
 }
 
-// New returns an empty state of a group, or an error if there is no such group.
-func New(group string) (State, error) {
+// New returns an empty state of a group whose windows are that wide, or an error
+// if there is no such group.
+func New(group string, widths window.Widths) (State, error) {
 	switch group {
 	case window.Owners:
-		return newOwners(), nil
+		return newOwners(widths), nil
 	case window.Fast:
 		return newFast(), nil
 	}
