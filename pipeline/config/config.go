@@ -69,7 +69,8 @@ type Placement struct {
 	// Policy is tmatch, the paper's; optimal; or auto, which is tmatch in a replay
 	// and optimal in serve.
 	Policy string `yaml:"policy"`
-	// Window is the unit of time; a whole hour.
+	// Window is the unit of time: whole seconds, 1s to 24h, that divide a day. It is
+	// fixed when the streams are made, as the number of partitions is.
 	Window Duration `yaml:"window"`
 	// Alpha weighs the owner's own distance, Beta the social weight. Not
 	// negative, and not both 0.
@@ -100,8 +101,21 @@ type Placement struct {
 	Limits Limits `yaml:"limits"`
 	// Objective is what policy optimal makes least, besides the owners' weights.
 	Objective Objective `yaml:"objective"`
-	// TTL is how long a command is valid after it was sent.
-	TTL Duration `yaml:"ttl"`
+	// TTL is how long a command is valid after it was sent: see
+	// [Placement.ValidFor].
+	TTL AutoDuration `yaml:"ttl"`
+}
+
+// leastTTL is the least of ttl: auto, so that data has time to be copied where
+// windows are short.
+const leastTTL = 10 * time.Minute
+
+// ValidFor is how long a command is valid. Auto is 24 windows, and 10 minutes.
+func (p *Placement) ValidFor() time.Duration {
+	if !p.TTL.Auto {
+		return p.TTL.Std()
+	}
+	return max(24*p.Window.Std(), leastTTL)
 }
 
 // CooldownOf is the cooldown under a policy (tmatch or optimal). Auto is none for
@@ -247,7 +261,7 @@ func Default() Config {
 			Policy: Auto, Window: Duration(time.Hour), Alpha: 0.3, Beta: 0.7,
 			Objective: Objective{Overload: 100, PerGB: 1, PerUSD: 1, Margin: 0.02},
 			Place:     Auto, Traffic: "owner", DeleteAfter: Duration(24 * time.Hour), Cooldown: AutoDuration{Auto: true},
-			Limits: Limits{Moves: 10_000, Bytes: 10_000_000_000}, TTL: Duration(24 * time.Hour), BackOff: 64,
+			Limits: Limits{Moves: 10_000, Bytes: 10_000_000_000}, TTL: AutoDuration{Auto: true}, BackOff: 64,
 		},
 		Split:   Split{Policy: "greedy", Window: Duration(10 * time.Second), History: 5, MinSamples: 30, MaxStep: Step{Down: 0.5, Up: 0.2}},
 		Servers: Servers{Policy: "A1", Window: Duration(time.Second), ServerCost: 1},

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"penstock/schemas/window"
 )
 
 // checker collects the faults of a decoded configuration.
@@ -51,14 +53,17 @@ func validate(cfg *Config, at func(path, got, expected string) Fault, given func
 func (c *checker) sites(cfg *Config) {
 	c.need(len(cfg.Sites) > 0, "sites", "", "at least one site with name, lat, lon and capacity")
 	c.need(len(cfg.Sites) <= 1000, "sites", strconv.Itoa(len(cfg.Sites)), "at most 1000 sites")
+	width := cfg.Placement.Window.Std()
+	if window.CheckWidth(width) != nil {
+		width = window.Traffic.Width // Its own fault is named elsewhere.
+	}
 	names, stores := map[string]bool{}, map[string]bool{}
 	for i, s := range cfg.Sites {
 		p := fmt.Sprintf("sites[%d]", i)
 		c.need(s.Name != "" && len(s.Name) <= 200, p+".name", s.Name, "a name of 1 to 200 bytes")
 		c.need(!names[s.Name], p+".name", s.Name, "a name that no other site has")
 		names[s.Name] = true
-		// Whatever the window turns out to be: an hour is what it must be.
-		c.need(s.Capacity.In(time.Hour) > 0, p+".capacity", "", "the traffic that the site serves without queueing, such as 117MB/h")
+		c.need(s.Capacity.In(width) > 0, p+".capacity", "", "the traffic that the site serves without queueing, such as 117MB/h")
 		c.degrees(p+".lat", s.Lat, 90)
 		c.degrees(p+".lon", s.Lon, 180)
 		if s.URL != "" {
@@ -113,8 +118,7 @@ func (c *checker) degrees(path string, got, most float64) {
 
 func (c *checker) placement(p *Placement) {
 	c.oneOf("placement.policy", p.Policy, Auto, "tmatch", "optimal")
-	c.need(p.Window.Std() == time.Hour, "placement.window", p.Window.String(),
-		"1h: traffic, interactions and places are added up by the hour")
+	c.need(window.CheckWidth(p.Window.Std()) == nil, "placement.window", p.Window.String(), "whole seconds, 1s to 24h, that divide a day, such as 10s, 5m or 1h")
 	c.between("placement.alpha", p.Alpha, 0, 1e6)
 	c.between("placement.beta", p.Beta, 0, 1e6)
 	c.need(p.Alpha+p.Beta > 0, "placement.alpha", num(p.Alpha), "alpha and beta not both 0")
@@ -128,7 +132,7 @@ func (c *checker) placement(p *Placement) {
 	c.need(p.MinRequests >= 0, "placement.min_requests", strconv.Itoa(p.MinRequests), "0 or more")
 	c.need(p.BackOff >= 1 && p.BackOff <= 64, "placement.back_off", strconv.Itoa(p.BackOff), "1 to 64 windows")
 	c.need(p.Limits.Moves >= 0, "placement.limits.moves", strconv.Itoa(p.Limits.Moves), "0 (no limit) or more")
-	c.need(p.TTL.Std() >= time.Second, "placement.ttl", p.TTL.String(), "at least 1s")
+	c.need(p.ValidFor() >= time.Second, "placement.ttl", p.TTL.String(), "at least 1s")
 	c.need(p.Objective.Overload > 0 && p.Objective.Overload <= maxObjective, "placement.objective.overload", num(p.Objective.Overload), "more than 0, at most "+num(maxObjective))
 	c.between("placement.objective.per_gb", p.Objective.PerGB, 0, maxObjective)
 	c.between("placement.objective.per_usd", p.Objective.PerUSD, 0, maxObjective)

@@ -3,7 +3,6 @@ package doctor
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"penstock/pipeline/config"
 	"penstock/pipeline/report"
@@ -87,6 +86,6 @@ func (x *examination) capacities() {
 	}
 	if c.Placement.CooldownOf(policy) == 0 {
 		x.add("configuration", "placement.cooldown", Look, "0: an owner may be moved again in the next window",
-			"some windows, such as "+config.Duration(3*time.Hour).String()+", keep noisy load from moving owners back and forth")
+			"some windows, such as "+config.Duration(3*window).String()+", keep noisy load from moving owners back and forth")
 	}
 }

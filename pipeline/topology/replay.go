@@ -140,15 +140,15 @@ func (r *running) readInputs(ctx context.Context) error {
 	return r.openSource(ctx)
 }
 
-// openBus starts the embedded bus. An unfinished replay keeps the partitions
-// that it has: whether they are the ones asked for shows in the fingerprint.
+// openBus starts the embedded bus. An unfinished replay keeps the partitions and
+// windows that it has: whether they are the ones asked for shows in the fingerprint.
 func (r *running) openBus(ctx context.Context) error {
 	o := bus.Options{
 		Dir: filepath.Join(r.State, "bus"), Name: "penstock-replay", Purpose: bus.Replay, Sync: r.Sync,
-		Logger: r.Logger, Partitions: r.Config.Bus.Partitions,
+		Logger: r.Logger, Partitions: r.Config.Bus.Partitions, Window: r.Config.Placement.Window.Std(),
 	}
 	if cursor, err := replay.ReadCursor(r.State); err == nil && cursor != nil {
-		o.Partitions = 0
+		o.Partitions, o.Window = 0, 0
 	}
 	b, err := bus.Open(ctx, o)
 	if err != nil {
@@ -241,7 +241,7 @@ func (r *running) startParts(ctx context.Context) error {
 	}
 	d, err := decider.New(decider.Options{
 		Client: client, Config: r.config, Factory: placementFactory, Mode: control.Act, Purpose: bus.Replay,
-		TTL: r.Config.Placement.TTL.Std(), Logger: r.Logger.With().Str("part", "decider").Logger(),
+		TTL: r.Config.Placement.ValidFor(), Logger: r.Logger.With().Str("part", "decider").Logger(),
 	})
 	if err != nil {
 		return err

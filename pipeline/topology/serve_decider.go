@@ -57,7 +57,7 @@ func (d *deciding) make(ctx context.Context) (*decider.Decider, error) {
 	}
 	return decider.New(decider.Options{
 		Client: d.client, Config: policy.Config(), Factory: placementFactory, Mode: control.Advise, Purpose: bus.Serve,
-		TTL: d.Config.Placement.TTL.Std(), StopWithin: stopWithin, Metrics: deciderMeter{d.metrics}, Logger: d.Logger,
+		TTL: d.Config.Placement.ValidFor(), StopWithin: stopWithin, Metrics: deciderMeter{d.metrics}, Logger: d.Logger,
 	})
 }
 

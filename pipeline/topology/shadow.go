@@ -76,7 +76,7 @@ func (s *Shadow) Run(ctx context.Context, client *bus.Client) (*report.Report, e
 	}
 	run := s.start(&cfg, policy, p, rtts)
 	// A window's rows are gone once it is played: memory is that of the owners.
-	_, err = panes.Each(ctx, client, panes.Options{Group: window.Owners, Partitions: client.Partitions(), Width: cfg.Placement.Window.Std()}, panes.Visitor{
+	_, err = panes.Each(ctx, client, panes.Options{Group: window.Owners, Width: cfg.Placement.Window.Std()}, panes.Visitor{
 		Window: func(w *panes.Window) error { run.window(w); return ctx.Err() },
 	})
 	if err != nil {

@@ -5,16 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"penstock/infra/bus"
+	"penstock/pipeline/config"
+	"penstock/schemas/window"
 )
 
 type initCmd struct {
-	NATS       string `name:"nats" help:"Address of a NATS server (2.15.3 or later)." placeholder:"URL" env:"PENSTOCK_NATS"`
-	State      string `help:"State folder of an embedded bus, when there is no --nats." default:"penstock-state" type:"path"`
-	Prefix     string `help:"Keeps several Penstocks apart on one bus."`
-	Partitions int    `help:"Partitions of EVENTS, 1 to 25; fixed from then on." default:"8"`
-	Check      bool   `help:"Change nothing: say what differs from what it should be."`
+	NATS       string        `name:"nats" help:"Address of a NATS server (2.15.3 or later)." placeholder:"URL" env:"PENSTOCK_NATS"`
+	State      string        `help:"State folder of an embedded bus, when there is no --nats." default:"penstock-state" type:"path"`
+	Prefix     string        `help:"Keeps several Penstocks apart on one bus."`
+	Partitions int           `help:"Partitions of EVENTS, 1 to 25; fixed from then on." default:"8"`
+	Window     time.Duration `help:"Width of placement's windows, whole seconds that divide a day; fixed from then on." default:"1h"`
+	Check      bool          `help:"Change nothing: say what differs from what it should be."`
 }
 
 // Run makes the streams, or says what differs.
@@ -22,7 +26,10 @@ func (c *initCmd) Run(con *console) (err error) {
 	if c.Partitions < 1 || c.Partitions > bus.MaxPartitions {
 		return fmt.Errorf("%w: --partitions %d, expected 1 to %d", errUsage, c.Partitions, bus.MaxPartitions)
 	}
-	o := bus.Options{URL: c.NATS, Prefix: c.Prefix, Name: "penstock-init", Partitions: c.Partitions, Logger: con.logger()}
+	if err := window.CheckWidth(c.Window); err != nil {
+		return fmt.Errorf("%w: --window: %w", errUsage, err)
+	}
+	o := bus.Options{URL: c.NATS, Prefix: c.Prefix, Name: "penstock-init", Partitions: c.Partitions, Window: c.Window, Logger: con.logger()}
 	if c.NATS == "" {
 		o.Dir = filepath.Join(c.State, "bus")
 	}
@@ -43,7 +50,7 @@ func (c *initCmd) Run(con *console) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(con.out, "streams and keys are as they should be, with %d replicas and %d partitions\n", b.Replicas(), c.Partitions)
+	_, err = fmt.Fprintf(con.out, "streams and keys are as they should be, with %d replicas and %d partitions, windows of %s\n", b.Replicas(), c.Partitions, config.Duration(c.Window))
 	return err
 }
 
@@ -60,8 +67,9 @@ func (c *initCmd) encode(con *console, replicas int, err error) error {
 		Fine        bool         `json:"fine"`
 		Replicas    int          `json:"replicas"`
 		Partitions  int          `json:"partitions"`
+		Window      string       `json:"window"`
 		Differences []difference `json:"differences"`
-	}{err == nil, replicas, c.Partitions, []difference{}}
+	}{err == nil, replicas, c.Partitions, config.Duration(c.Window).String(), []difference{}}
 	var differs *bus.DiffError
 	if err != nil && !errors.As(err, &differs) {
 		return nil

@@ -57,7 +57,7 @@ func TestVerbsSpeakJSON(t *testing.T) {
 	good, bad, slow := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "bad.yaml"), filepath.Join(dir, "slow.yaml")
 	const site = "sites: [{name: a, lat: 1, lon: 2, capacity: 1MB/h}]\n"
 	writeFile(t, good, site)
-	writeFile(t, bad, site+"placement: {window: 2h}\nnothing: 1\n")
+	writeFile(t, bad, site+"placement: {window: 50m}\nnothing: 1\n")
 	writeFile(t, slow, site+"latency: "+filepath.Join(dir, "gone.csv")+"\n")
 	var fine, faulty, late checked
 	decoded(0, &fine, "config", "check", good)
@@ -65,7 +65,7 @@ func TestVerbsSpeakJSON(t *testing.T) {
 		t.Errorf("config check: %+v", fine)
 	}
 	decoded(2, &faulty, "config", "check", bad)
-	if faulty.Fine || len(faulty.Faults) != 2 || faulty.Faults[0].Line != 2 || faulty.Faults[0].Path != "placement.window" || faulty.Faults[0].Got != "2h" {
+	if faulty.Fine || len(faulty.Faults) != 2 || faulty.Faults[0].Line != 2 || faulty.Faults[0].Path != "placement.window" || faulty.Faults[0].Got != "50m" {
 		t.Errorf("config check: %+v", faulty)
 	}
 	decoded(2, &late, "config", "check", slow)
