@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 
+	"penstock/producers/scalar"
 	"penstock/schemas/event"
 )
 
@@ -114,7 +115,7 @@ func (b *batch) checkInts(c column, a arrow.Array) {
 		switch {
 		case c == colTime:
 			var ok bool
-			if dst[i], ok = scaleTime(v, 0, 0); (!ok || !isTime(dst[i])) && a.IsValid(i) {
+			if dst[i], ok = scalar.ScaleTime(v, 0, 0); (!ok || !isTime(dst[i])) && a.IsValid(i) {
 				b.wrong(i, c, strconv.FormatInt(v, 10))
 				dst[i] = absent
 			}
@@ -155,7 +156,7 @@ func timestamps(dst []int64, a *array.Timestamp) {
 		case arrow.Millisecond:
 			dst[i] = saturate(int64(v), 1000)
 		case arrow.Nanosecond:
-			dst[i] = floorDiv(int64(v), int64(time.Microsecond))
+			dst[i] = scalar.FloorDiv(int64(v), int64(time.Microsecond))
 		default:
 			dst[i] = int64(v)
 		}
@@ -182,7 +183,7 @@ func (b *batch) parseInts(c column, a arrow.Array) error {
 	for i := range dst {
 		dst[i] = absentInt(c)
 		s := get(i)
-		if isMissing([]byte(s)) {
+		if scalar.IsMissing([]byte(s)) {
 			if a.IsValid(i) && requiredMask&(1<<c) != 0 {
 				b.wrong(i, c, s)
 			}
@@ -240,7 +241,7 @@ func (b *batch) fillDegrees(dst []float32, c column, a arrow.Array) error {
 			v, ok := parseDegrees([]byte(s))
 			if dst[i] = v; !ok {
 				dst[i] = nan
-				if !isMissing([]byte(s)) {
+				if !scalar.IsMissing([]byte(s)) {
 					b.wrong(i, c, s)
 				}
 			}
@@ -277,7 +278,7 @@ func (b *batch) fillTrace(a arrow.Array) error {
 	}
 	for i := range b.traces {
 		b.traces[i] = [16]byte{}
-		if s := get(i); !isMissing([]byte(s)) && !parseTrace([]byte(s), &b.traces[i]) {
+		if s := get(i); !scalar.IsMissing([]byte(s)) && !scalar.Trace([]byte(s), &b.traces[i]) {
 			b.wrong(i, colTrace, s)
 		}
 	}

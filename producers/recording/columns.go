@@ -1,14 +1,13 @@
 package recording
 
 import (
-	"bytes"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 
 	"penstock/producers/accesslog"
+	"penstock/producers/scalar"
 	"penstock/schemas/event"
 )
 
@@ -89,11 +88,6 @@ func missingColumn(seen uint32) *fault {
 	return nil
 }
 
-// isMissing reports whether text stands for a missing value.
-func isMissing(b []byte) bool {
-	return len(b) == 0 || len(b) == 1 && b[0] == '-' || string(b) == "null"
-}
-
 // setText sets a column from text that is not missing. It returns false if the
 // text is not of the column's kind.
 func setText(r *event.Request, c column, b []byte, t *interner) bool {
@@ -104,7 +98,7 @@ func setText(r *event.Request, c column, b []byte, t *interner) bool {
 	var ok bool
 	switch c {
 	case colTime:
-		r.Time, ok = parseTime(b)
+		r.Time, ok = scalar.Time(b)
 		ok = ok && isTime(r.Time)
 	case colOp:
 		r.Op, ok = parseOp(b)
@@ -113,10 +107,10 @@ func setText(r *event.Request, c column, b []byte, t *interner) bool {
 	case colLon:
 		r.Lon, ok = parseDegrees(b)
 	case colTrace:
-		ok = parseTrace(b, &r.Trace)
+		ok = scalar.Trace(b, &r.Trace)
 	default:
 		var v int64
-		if v, ok = parseInt(b); ok {
+		if v, ok = scalar.Int(b); ok {
 			ok = setInt(r, c, v)
 		}
 	}
@@ -213,37 +207,6 @@ func parseOp(b []byte) (event.Op, bool) {
 // maxOp is longer than any method.
 const maxOp = 24
 
-// parseInt reads a whole number, also one that is written as 5.0 or 5e0.
-func parseInt(b []byte) (int64, bool) {
-	if whole, _, digits, ok := decimal(b); ok {
-		return whole, digits == 0 || allZeros(b[bytes.IndexByte(b, '.')+1:])
-	}
-	v, ok := parseFloat(b)
-	if !ok || v != math.Trunc(v) || math.Abs(v) > 1<<53 {
-		return 0, false
-	}
-	return int64(v), true
-}
-
-func allZeros(b []byte) bool {
-	return len(bytes.TrimLeft(b, "0")) == 0
-}
-
-// parseFloat reads a decimal number. Unlike strconv it takes neither hex nor
-// underscores nor the words for infinity and not-a-number.
-func parseFloat(b []byte) (float64, bool) {
-	if len(b) > 64 {
-		return 0, false
-	}
-	for _, c := range b {
-		if (c < '0' || c > '9') && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E' {
-			return 0, false
-		}
-	}
-	v, err := strconv.ParseFloat(string(b), 64)
-	return v, err == nil
-}
-
 func parseDegrees(b []byte) (float32, bool) {
 	if len(b) > 64 || strings.ContainsAny(string(b), "xXpP_nN") {
 		return 0, false
@@ -251,12 +214,4 @@ func parseDegrees(b []byte) (float32, bool) {
 	// To 32 bits at once: twice rounded is not the same number.
 	v, err := strconv.ParseFloat(string(b), 32)
 	return float32(v), err == nil
-}
-
-func parseTrace(b []byte, into *[16]byte) bool {
-	if len(b) != 2*len(into) {
-		return false
-	}
-	_, err := hex.Decode(into[:], b)
-	return err == nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"penstock/producers/scalar"
 	"penstock/schemas/event"
 )
 
@@ -79,7 +80,7 @@ func (s *csvSource) next(r *event.Request) error {
 	seen := uint32(0)
 	for i, b := range s.fields {
 		c := s.columns[i]
-		if c == noColumn || isMissing(b) {
+		if c == noColumn || scalar.IsMissing(b) {
 			continue
 		}
 		if !setText(r, c, b, s.strings) {

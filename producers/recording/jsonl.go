@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"penstock/producers/scalar"
 	"penstock/schemas/event"
 )
 
@@ -107,7 +108,7 @@ func (s *jsonSource) member(r *event.Request, c column, value []byte) error {
 	case '{', '[', 't', 'f':
 		return s.fault(c.String(), string(clip(value, maxGot)), columnExpected[c])
 	}
-	if isMissing(text) {
+	if scalar.IsMissing(text) {
 		return nil
 	}
 	if !setText(r, c, text, s.strings) {

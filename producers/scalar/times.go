@@ -1,34 +1,34 @@
-package recording
+package scalar
 
 import (
 	"math"
 	"time"
 )
 
-// parseTime reads RFC 3339, or Unix seconds, milliseconds, microseconds or
+// Time reads RFC 3339, or Unix seconds, milliseconds, microseconds or
 // nanoseconds told by magnitude, to µs since 1970 UTC. What is finer than a
 // microsecond is cut off towards the past.
-func parseTime(b []byte) (int64, bool) {
+func Time(b []byte) (int64, bool) {
 	if len(b) >= 20 && b[4] == '-' {
-		return parseRFC3339(b)
+		return RFC3339(b)
 	}
-	whole, fraction, digits, ok := decimal(b)
+	whole, fraction, digits, ok := Decimal(b)
 	if ok {
-		return scaleTime(whole, fraction, digits)
+		return ScaleTime(whole, fraction, digits)
 	}
 	// Exponents are rare in logs; a float64 holds such times to the
 	// microsecond until the year 2255.
-	v, ok := parseFloat(b)
+	v, ok := Float(b)
 	if !ok || math.Abs(v) >= 1<<62 {
 		return 0, false
 	}
 	floor := math.Floor(v)
-	return scaleTime(int64(floor), int64(math.Round((v-floor)*1e6)), 6)
+	return ScaleTime(int64(floor), int64(math.Round((v-floor)*1e6)), 6)
 }
 
-// parseRFC3339 also takes a space or a small t between date and time and a
+// RFC3339 reads such a time to µs since 1970 UTC. It also takes a space or a small t between date and time and a
 // small z, as RFC 3339 §5.6 allows.
-func parseRFC3339(b []byte) (int64, bool) {
+func RFC3339(b []byte) (int64, bool) {
 	var buf [40]byte
 	if len(b) > len(buf) {
 		return 0, false
@@ -55,9 +55,9 @@ const (
 	maxMicros  = maxMillis * 1000
 )
 
-// scaleTime returns the µs of whole + fraction/10^digits in its unit. whole is
+// ScaleTime returns the µs of whole + fraction/10^digits in its unit. whole is
 // rounded down, so that the fraction is never negative.
-func scaleTime(whole, fraction int64, digits int) (int64, bool) {
+func ScaleTime(whole, fraction int64, digits int) (int64, bool) {
 	size := whole
 	if size < 0 {
 		size = -(size + 1)
@@ -74,7 +74,7 @@ func scaleTime(whole, fraction int64, digits int) (int64, bool) {
 		unit = 1000
 	}
 	if unit > 0 {
-		return floorDiv(whole, unit), true
+		return FloorDiv(whole, unit), true
 	}
 	for ; digits > 6; digits-- {
 		fraction /= 10
@@ -85,7 +85,8 @@ func scaleTime(whole, fraction int64, digits int) (int64, bool) {
 	return whole*scale + fraction*scale/1_000_000, true
 }
 
-func floorDiv(a, b int64) int64 {
+// FloorDiv divides and rounds towards the past.
+func FloorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {
 		q--
@@ -93,9 +94,9 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// decimal splits a plain decimal number into its whole part, rounded down, and
+// Decimal splits a plain decimal number into its whole part, rounded down, and
 // a fraction of so many digits (at most 9; more are cut off).
-func decimal(b []byte) (whole, fraction int64, digits int, ok bool) {
+func Decimal(b []byte) (whole, fraction int64, digits int, ok bool) {
 	negative := len(b) > 0 && b[0] == '-'
 	if negative {
 		b = b[1:]
