@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,7 +22,7 @@ type Bus struct {
 	server   *embedded // nil at a URL
 	admin    *nats.Conn
 	js       jetstream.JetStream
-	replicas int
+	replicas atomic.Int64
 	metrics  *metrics
 
 	mu      sync.Mutex
@@ -31,7 +32,8 @@ type Bus struct {
 
 // Open starts the embedded server over Options.Dir, or connects to
 // Options.URL. It refuses a folder in use ([ErrInUse]), a server that is too
-// old ([ErrVersion]) and one without JetStream. It makes no streams.
+// old ([ErrVersion]) and one without JetStream. It makes no streams. With
+// Options.Patient the server at the URL need not be there yet.
 func Open(ctx context.Context, o Options) (*Bus, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -46,6 +48,12 @@ func Open(ctx context.Context, o Options) (*Bus, error) {
 			return nil, err
 		}
 	}
+	if b.patient() {
+		if err := b.connectLater(); err != nil {
+			return nil, err
+		}
+		return b, nil
+	}
 	if err := b.connectAdmin(ctx); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
@@ -54,7 +62,7 @@ func Open(ctx context.Context, o Options) (*Bus, error) {
 
 func (b *Bus) connectAdmin(ctx context.Context) error {
 	var err error
-	if b.admin, err = b.connect("admin", new(life)); err != nil {
+	if b.admin, err = b.connect("admin", new(life), nil); err != nil {
 		return err
 	}
 	if err := checkVersion(b.admin.ConnectedServerVersion()); err != nil {
@@ -66,16 +74,16 @@ func (b *Bus) connectAdmin(ctx context.Context) error {
 	if _, err := b.js.AccountInfo(ctx); err != nil {
 		return fmt.Errorf("NATS at %s: JetStream cannot be used: %w", b.address(), err)
 	}
-	b.replicas = replicas(b.admin)
+	b.replicas.Store(replicas(b.admin))
 	b.opts.Logger.Info().Str("at", b.address()).Str("version", b.admin.ConnectedServerVersion()).
-		Int("replicas", b.replicas).Bool("embedded", b.server != nil).
+		Int("replicas", b.Replicas()).Bool("embedded", b.server != nil).
 		Bool("sync_always", b.server != nil && b.opts.Sync == SyncAlways).Msg("bus is open")
 	return nil
 }
 
 // replicas is 3 on a cluster of at least three servers, else 1. The cluster is
 // known by the servers it tells of, which leaves out the one that was named.
-func replicas(nc *nats.Conn) int {
+func replicas(nc *nats.Conn) int64 {
 	if nc.ConnectedClusterName() == "" {
 		return 1
 	}
@@ -120,12 +128,16 @@ func (b *Bus) URL() string {
 // Embedded reports whether the server runs inside this process.
 func (b *Bus) Embedded() bool { return b.server != nil }
 
-// Replicas is the number of copies that streams made by Init have.
-func (b *Bus) Replicas() int { return b.replicas }
+// Replicas is the number of copies that streams made by Init have; 0 while a
+// patient bus has not been seen yet.
+func (b *Bus) Replicas() int { return int(b.replicas.Load()) }
+
+// patient reports whether the server may be away at a start.
+func (b *Bus) patient() bool { return b.opts.Patient && b.server == nil }
 
 // connect makes a connection that is kept up for ever; l follows its ups and
-// downs.
-func (b *Bus) connect(role string, l *life) (*nats.Conn, error) {
+// downs, and so does p if there is one.
+func (b *Bus) connect(role string, l *life, p *patience) (*nats.Conn, error) {
 	log := b.opts.Logger.With().Str("role", role).Logger()
 	opts := append([]nats.Option{
 		nats.Name(b.opts.Name + "/" + role),
@@ -150,6 +162,9 @@ func (b *Bus) connect(role string, l *life) (*nats.Conn, error) {
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
 			log.Info().Str("version", nc.ConnectedServerVersion()).Msg("bus connection is back")
+			if p != nil {
+				p.connected()
+			}
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			log.Warn().Err(err).Msg("bus connection")
@@ -157,6 +172,11 @@ func (b *Bus) connect(role string, l *life) (*nats.Conn, error) {
 	}, b.opts.Connect...)
 	if b.server != nil {
 		opts = append(opts, nats.InProcessServer(b.server))
+	}
+	if p != nil {
+		opts = append(opts,
+			nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(), nats.Timeout(awayTimeout),
+			nats.ConnectHandler(func(*nats.Conn) { p.connected() }), patientDialer(p.note))
 	}
 	nc, err := nats.Connect(b.opts.URL, opts...)
 	if err != nil {
@@ -178,6 +198,10 @@ func newJetStream(nc *nats.Conn) (jetstream.JetStream, error) {
 // (Init, or penstock init): the number of partitions is read from EVENTS, the width
 // of windows from WINDOWS.
 // Readers that were made with it end when it is closed.
+//
+// On a patient bus it returns although the bus is away: for Options.Partitions
+// and Options.Window, or for the defaults where nobody says. Ready and Fault tell
+// of the bus when it has come.
 func (b *Bus) Client(ctx context.Context, role string) (*Client, error) {
 	b.mu.Lock()
 	closed := b.closed
@@ -185,33 +209,46 @@ func (b *Bus) Client(ctx context.Context, role string) (*Client, error) {
 	if closed {
 		return nil, ErrClosed
 	}
-	partitions, err := b.partitions(ctx)
-	if err != nil {
+	c := &Client{bus: b, life: new(life)}
+	var err error
+	if b.patient() {
+		c.patience = newPatience(b, role, c.life)
+		c.widths = window.Widths{Owners: b.wantWindow()}
+	} else if err = c.ask(ctx); err != nil {
 		return nil, err
 	}
-	width, err := b.window(ctx)
-	if err != nil {
+	if c.NC, err = b.connect(role, c.life, c.patience); err != nil {
 		return nil, err
 	}
-	l := new(life)
-	nc, err := b.connect(role, l)
-	if err != nil {
+	if c.JS, err = newJetStream(c.NC); err != nil {
+		c.NC.Close()
 		return nil, err
 	}
-	js, err := newJetStream(nc)
-	if err != nil {
-		nc.Close()
-		return nil, err
+	if p := c.patience; p != nil {
+		p.nc, p.js = c.NC, c.JS
+		c.partitions = p.start(ctx)
 	}
-	c := &Client{NC: nc, JS: js, bus: b, life: l, partitions: partitions, widths: window.Widths{Owners: width}}
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		nc.Close()
+	closed = b.closed
+	if !closed {
+		b.clients[c] = struct{}{}
+	}
+	b.mu.Unlock()
+	if closed {
+		c.shut()
 		return nil, ErrClosed
 	}
-	b.clients[c] = struct{}{}
 	return c, nil
+}
+
+// ask reads from the streams what every client must agree on.
+func (c *Client) ask(ctx context.Context) error {
+	var err error
+	if c.partitions, err = c.bus.partitions(ctx, c.bus.js); err != nil {
+		return err
+	}
+	c.widths.Owners, err = c.bus.window(ctx, c.bus.js)
+	return err
 }
 
 // Suspend takes an embedded server down, as a crash of a separate one would:

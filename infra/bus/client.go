@@ -26,6 +26,7 @@ type Client struct {
 	life       *life
 	partitions int
 	widths     window.Widths
+	patience   *patience // nil unless the bus is patient
 
 	mu      sync.Mutex
 	readers map[*Reader]struct{}
@@ -44,7 +45,8 @@ type Msg struct {
 	Pending uint64    // messages that followed for this reader at that time
 }
 
-// Partitions is P, as EVENTS says.
+// Partitions is P, as EVENTS says, or as this client was told while the bus was
+// away.
 func (c *Client) Partitions() int { return c.partitions }
 
 // Widths are the widths of windows on this bus: those of the group owners are as
@@ -52,7 +54,7 @@ func (c *Client) Partitions() int { return c.partitions }
 func (c *Client) Widths() window.Widths { return c.widths }
 
 // Replicas is the number of copies that streams of this bus have.
-func (c *Client) Replicas() int { return c.bus.replicas }
+func (c *Client) Replicas() int { return c.bus.Replicas() }
 
 // Subject adds the prefix to a subject.
 func (c *Client) Subject(s string) string { return c.bus.subject(s) }
@@ -211,6 +213,9 @@ func (c *Client) shut() {
 	c.mu.Unlock()
 	for r := range readers {
 		r.Close()
+	}
+	if c.patience != nil {
+		c.patience.close()
 	}
 	c.NC.Close()
 }

@@ -91,31 +91,54 @@ func TestReaderThroughCuts(t *testing.T) {
 // TestOldServerIsRefused connects to something that says it is Debian's NATS.
 func TestOldServerIsRefused(t *testing.T) {
 	t.Parallel()
+	url := "nats://" + oldServer(t)
+	_, err := bus.Open(testContext(t), bus.Options{URL: url, Logger: zerolog.Nop()})
+	want := fmt.Sprintf("NATS at %s: version 2.9.25, need 2.15.3 or later: the NATS server is too old", url)
+	if !errors.Is(err, bus.ErrVersion) || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// oldServer is the address of something that says it is Debian's NATS.
+func oldServer(t *testing.T) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer func() { _ = l.Close() }()
+	var mu sync.Mutex
+	var conns []net.Conn
 	wg.Go(func() {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer func() { _ = conn.Close() }()
-		fmt.Fprintf(conn, "INFO {\"server_id\":\"x\",\"version\":\"2.9.25\",\"max_payload\":1048576,\"headers\":true,\"jetstream\":true}\r\n")
-		for s := bufio.NewScanner(conn); s.Scan(); {
-			if strings.HasPrefix(s.Text(), "PING") {
-				fmt.Fprint(conn, "PONG\r\n")
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
 			}
+			mu.Lock()
+			conns = append(conns, conn)
+			mu.Unlock()
+			wg.Go(func() { talkOld(conn) })
 		}
 	})
-	url := "nats://" + l.Addr().String()
-	_, err = bus.Open(testContext(t), bus.Options{URL: url, Logger: zerolog.Nop()})
-	want := fmt.Sprintf("NATS at %s: version 2.9.25, need 2.15.3 or later: the NATS server is too old", url)
-	if !errors.Is(err, bus.ErrVersion) || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	t.Cleanup(func() {
+		_ = l.Close()
+		mu.Lock()
+		for _, c := range conns {
+			_ = c.Close()
+		}
+		mu.Unlock()
+		wg.Wait()
+	})
+	return l.Addr().String()
+}
+
+func talkOld(conn net.Conn) {
+	fmt.Fprintf(conn, "INFO {\"server_id\":\"x\",\"version\":\"2.9.25\",\"max_payload\":1048576,\"headers\":true,\"jetstream\":true}\r\n")
+	for s := bufio.NewScanner(conn); s.Scan(); {
+		if strings.HasPrefix(s.Text(), "PING") {
+			fmt.Fprint(conn, "PONG\r\n")
+		}
 	}
 }
 

@@ -24,6 +24,10 @@ const startTimeout = 2 * time.Minute
 // go of its files: whoever started it wants to hear why, not to wait.
 const abandonTimeout = 5 * time.Second
 
+// settleTimeout is how long a start that has failed may take to its end before
+// it is cut short.
+const settleTimeout = 250 * time.Millisecond
+
 // embedded is a NATS server inside the process. It can be stopped and started
 // again over the same folder; connections made through it find the new one.
 type embedded struct {
@@ -212,6 +216,14 @@ func (e *embedded) abandon(srv *server.Server, started <-chan struct{}) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
+		// A start that is all but over is let go to its end: what it still begins
+		// would race with the shutdown. One that recovers a large store is cut short.
+		soon, cancel := context.WithTimeout(context.Background(), settleTimeout)
+		defer cancel()
+		select {
+		case <-started:
+		case <-soon.Done():
+		}
 		srv.Shutdown()
 		<-started // What Start still begins must not be waited for while it begins it.
 		srv.WaitForShutdown()

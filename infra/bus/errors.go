@@ -42,6 +42,11 @@ var (
 	// lost before the acknowledgement came. Whether it was written is unknown.
 	ErrLost = errors.New("the connection was lost under way")
 
+	// ErrAway is returned by a client of a patient bus while there is no
+	// connection, or the bus has not been looked at since there is one. Nothing
+	// was sent.
+	ErrAway = errors.New("the bus is away")
+
 	// ErrClosed is returned by operations on a closed Bus or Client.
 	ErrClosed = errors.New("the bus is closed")
 )

@@ -17,6 +17,9 @@ import (
 // compared and left alone: a difference is returned as a *DiffError, after
 // everything that was missing has been made. Calling it again changes nothing.
 func (b *Bus) Init(ctx context.Context) error {
+	if err := b.seen(); err != nil {
+		return err
+	}
 	for _, c := range b.streams() {
 		if _, err := b.js.CreateStream(ctx, c); err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return fmt.Errorf("make stream %s: %w", c.Name, err)
@@ -55,6 +58,9 @@ func (b *Bus) allowBatches(ctx context.Context, stream string) error {
 // a *DiffError that lists each field with what is there and what should be. It
 // changes nothing.
 func (b *Bus) Check(ctx context.Context) error {
+	if err := b.seen(); err != nil {
+		return err
+	}
 	var diffs []Diff
 	for _, want := range b.streams() {
 		have, err := b.config(ctx, want.Name)
@@ -89,7 +95,11 @@ func (b *Bus) Check(ctx context.Context) error {
 
 // config is that of a stream, nil if there is none.
 func (b *Bus) config(ctx context.Context, name string) (*jetstream.StreamConfig, error) {
-	s, err := b.js.Stream(ctx, name)
+	return configOf(ctx, b.js, name)
+}
+
+func configOf(ctx context.Context, js jetstream.JetStream, name string) (*jetstream.StreamConfig, error) {
+	s, err := js.Stream(ctx, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil
 	}
@@ -115,9 +125,9 @@ func compareBucket(have *jetstream.StreamConfig, of string, want jetstream.KeyVa
 
 // window reads the width of the owners' windows from the metadata of WINDOWS. A
 // bus of before says nothing, and has those of an hour.
-func (b *Bus) window(ctx context.Context) (time.Duration, error) {
+func (b *Bus) window(ctx context.Context, js jetstream.JetStream) (time.Duration, error) {
 	name := b.name(subject.WindowsStream)
-	have, err := b.config(ctx, name)
+	have, err := configOf(ctx, js, name)
 	if err != nil {
 		return 0, err
 	}
@@ -139,9 +149,9 @@ func (b *Bus) window(ctx context.Context) (time.Duration, error) {
 }
 
 // partitions reads P from the metadata of EVENTS.
-func (b *Bus) partitions(ctx context.Context) (int, error) {
+func (b *Bus) partitions(ctx context.Context, js jetstream.JetStream) (int, error) {
 	name := b.name(subject.EventsStream)
-	have, err := b.config(ctx, name)
+	have, err := configOf(ctx, js, name)
 	if err != nil {
 		return 0, err
 	}

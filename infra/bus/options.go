@@ -77,6 +77,12 @@ type Options struct {
 	// Partitions is P for Init (default DefaultPartitions). Otherwise it is
 	// only compared: 0 takes what the bus says.
 	Partitions int
+	// Patient lets Open and Client return although the bus at URL is away, so
+	// that a service starts in an outage. Connections are then made in the
+	// background, for ever; the bus is looked at when it comes ([Client.Ready],
+	// [Client.Fault]), readers wait for it, and publishers spool until then. An
+	// embedded bus is never away. Say Partitions, for nobody can be asked.
+	Patient bool
 	// Prefix keeps several Penstocks apart on one bus: letters, digits, - and _.
 	Prefix string
 	// Purpose decides the limits of the streams.

@@ -39,6 +39,9 @@ func (c *Client) Publish(ctx context.Context, m Msg, opts ...PublishOption) (uin
 	for _, o := range opts {
 		o(&po)
 	}
+	if err := c.Usable(); err != nil {
+		return 0, fmt.Errorf("publish to %s: %w", m.Subject, err)
+	}
 	ctx, release := c.life.within(ctx)
 	defer release()
 	ack, err := c.JS.PublishMsg(ctx, c.Message(m), po...)
@@ -65,6 +68,9 @@ func (c *Client) PublishFenced(ctx context.Context, msgs []Msg, expect uint64) (
 	}
 	if len(msgs) == 1 {
 		return c.Publish(ctx, msgs[0], ExpectLast(expect))
+	}
+	if err := c.Usable(); err != nil {
+		return 0, fmt.Errorf("publish fenced to %s: %w", msgs[0].Subject, err)
 	}
 	batch := make([]*nats.Msg, len(msgs))
 	for i, m := range msgs {

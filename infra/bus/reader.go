@@ -72,6 +72,9 @@ type readerCounter struct {
 // *ErrTrimmed or *ErrBeyond where that sequence cannot be read; 1 on a stream
 // whose beginning is gone is refused too. The reader ends with the context,
 // with the client, or by Close.
+//
+// On a patient bus it waits where it would fail for want of the bus or of the
+// stream; C is then closed with the error if the sequence cannot be read.
 func (c *Client) Read(ctx context.Context, stream string, subjects []string, from uint64) (*Reader, error) {
 	return c.read(ctx, c.bus.name(stream), stream, subjects, from)
 }
@@ -86,7 +89,7 @@ func (c *Client) read(ctx context.Context, stream, bare string, subjects []strin
 	}
 	r.shown.messages = c.bus.metrics.messages.WithLabelValues(bare)
 	r.shown.bytes = c.bus.metrics.bytes.WithLabelValues(bare)
-	s, err := r.open(ctx)
+	s, err := r.first(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +98,9 @@ func (c *Client) read(ctx context.Context, stream, bare string, subjects []strin
 	defer c.mu.Unlock()
 	if c.closed {
 		r.cancel()
-		s.close()
+		if s != nil {
+			s.close()
+		}
 		return nil, ErrClosed
 	}
 	if c.readers == nil {
@@ -150,9 +155,20 @@ func (r *Reader) run(ctx context.Context, s *session) {
 	}()
 	var wait time.Duration // grows while consumers give nothing
 	for {
+		if s == nil {
+			var err error
+			if s, err = r.reopen(ctx); err != nil {
+				if ctx.Err() == nil {
+					r.err = err
+				}
+				return
+			}
+			r.interrupted.Store(false)
+		}
 		from := r.next
 		why := s.run(ctx)
 		s.close()
+		s = nil
 		if ctx.Err() != nil {
 			return
 		}
@@ -167,30 +183,46 @@ func (r *Reader) run(ctx context.Context, s *session) {
 		} else {
 			wait = min(2*wait+retryLeast, retryMost)
 		}
-		var err error
-		if s, err = r.reopen(ctx); err != nil {
-			if ctx.Err() == nil {
-				r.err = err
-			}
-			return
-		}
-		r.interrupted.Store(false)
 	}
+}
+
+// first makes the first consumer. On a patient bus that is not usable it leaves
+// that to the reader's goroutine.
+func (r *Reader) first(ctx context.Context) (*session, error) {
+	var s *session
+	err := r.c.Usable()
+	if err == nil {
+		s, err = r.open(ctx)
+	}
+	if err != nil && r.c.patience != nil && !ends(err) {
+		r.interrupted.Store(true)
+		return nil, nil
+	}
+	return s, err
+}
+
+// ends reports whether there is no going on after an error of open.
+func ends(err error) bool {
+	var trimmed *ErrTrimmed
+	var beyond *ErrBeyond
+	return errors.As(err, &trimmed) || errors.As(err, &beyond)
 }
 
 // reopen makes a consumer, however long that takes.
 func (r *Reader) reopen(ctx context.Context) (*session, error) {
 	missing := 0
 	for wait := retryLeast; ; wait = min(2*wait, retryMost) {
-		s, err := r.open(ctx)
-		var trimmed *ErrTrimmed
-		var beyond *ErrBeyond
+		var s *session
+		err := r.c.Usable()
+		if err == nil {
+			s, err = r.open(ctx)
+		}
 		switch {
 		case err == nil:
 			return s, nil
-		case ctx.Err() != nil, errors.As(err, &trimmed), errors.As(err, &beyond):
+		case ctx.Err() != nil, ends(err):
 			return nil, err
-		case errors.Is(err, jetstream.ErrStreamNotFound):
+		case errors.Is(err, jetstream.ErrStreamNotFound) && r.c.patience == nil:
 			if missing++; missing >= gone {
 				return nil, err
 			}

@@ -61,14 +61,14 @@ func (b *Bus) stream(name string, age time.Duration, bytes int64, subjects ...st
 		Name: b.name(name), Subjects: subjects, Storage: jetstream.FileStorage,
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
 		MaxAge: age, MaxBytes: bytes, MaxMsgs: -1, MaxMsgsPerSubject: -1,
-		Replicas: b.replicas, Duplicates: 2 * time.Minute,
+		Replicas: b.Replicas(), Duplicates: 2 * time.Minute,
 	}
 }
 
 // keyValues are the buckets. What members say holds for 5 s and needs no disk.
 func (b *Bus) keyValues() []jetstream.KeyValueConfig {
 	kv := func(name string) jetstream.KeyValueConfig {
-		return jetstream.KeyValueConfig{Bucket: b.name(name), History: 1, Storage: jetstream.FileStorage, Replicas: b.replicas}
+		return jetstream.KeyValueConfig{Bucket: b.name(name), History: 1, Storage: jetstream.FileStorage, Replicas: b.Replicas()}
 	}
 	members := kv(subject.MembersKV)
 	members.TTL, members.Storage = 5*time.Second, jetstream.MemoryStorage
@@ -76,7 +76,7 @@ func (b *Bus) keyValues() []jetstream.KeyValueConfig {
 }
 
 func (b *Bus) objects() jetstream.ObjectStoreConfig {
-	return jetstream.ObjectStoreConfig{Bucket: b.name(subject.SnapshotsBucket), Storage: jetstream.FileStorage, Replicas: b.replicas}
+	return jetstream.ObjectStoreConfig{Bucket: b.name(subject.SnapshotsBucket), Storage: jetstream.FileStorage, Replicas: b.Replicas()}
 }
 
 func (b *Bus) wantPartitions() int {

@@ -34,6 +34,9 @@ func (c *Client) PublishTogether(ctx context.Context, msgs []*nats.Msg) (uint64,
 	if len(msgs) > MaxBatch {
 		return 0, fmt.Errorf("publish together: %d messages, at most %d: %w", len(msgs), MaxBatch, ErrTooLarge)
 	}
+	if err := c.Usable(); err != nil {
+		return 0, fmt.Errorf("publish together, from %s: %w", msgs[0].Subject, err)
+	}
 	for _, m := range msgs {
 		if m.Header == nil {
 			m.Header = nats.Header{} // The library writes into it.
