@@ -43,7 +43,12 @@ func newLink(c *bus.Client, answer func(uint64, error)) (*link, error) {
 	return l, nil
 }
 
+// send hands a message to the connection. A patient bus that is away, or is not
+// the one that the batches were cut for, gets nothing.
 func (l *link) send(number uint64, msg bus.Msg) error {
+	if err := l.client.Usable(); err != nil {
+		return err
+	}
 	m := l.client.Message(msg)
 	m.Reply = l.prefix + strconv.FormatUint(number, 36)
 	return l.client.NC.PublishMsg(m)
@@ -96,6 +101,8 @@ func reasonOf(err error) string {
 		return "reconnect"
 	case errors.Is(err, nats.ErrNoResponders):
 		return "no-stream"
+	case errors.Is(err, bus.ErrAway):
+		return "away"
 	case errors.As(err, &r):
 		return "refused"
 	default:
