@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 
-	"penstock/producers/scalar"
 	"penstock/schemas/event"
+	"penstock/schemas/scalar"
 )
 
 // errColumnType says that a column's type cannot hold what the column means.

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"penstock/producers/accesslog"
-	"penstock/producers/scalar"
 	"penstock/schemas/event"
+	"penstock/schemas/scalar"
 )
 
 // column is one of DESIGN §3.1.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"penstock/producers/scalar"
 	"penstock/schemas/event"
+	"penstock/schemas/scalar"
 )
 
 // csvSource reads RFC 4180 with a header row; fields are separated by what the

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"penstock/producers/scalar"
 	"penstock/schemas/event"
+	"penstock/schemas/scalar"
 )
 
 // jsonSource reads JSON objects whose names are the columns.

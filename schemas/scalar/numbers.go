@@ -1,4 +1,4 @@
-// Package scalar reads the single values of recordings and logs as text has them:
+// Package scalar reads the single values of recordings, logs and events as text has them:
 // numbers, times, trace ids, and what stands for a missing value (DESIGN §3.1).
 // 5 and 5.0 are one number, and what is missing is never 0.
 //
