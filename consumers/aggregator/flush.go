@@ -14,6 +14,10 @@ import (
 const (
 	retryLeast = 50 * time.Millisecond
 	retryMost  = 2 * time.Second
+	// passedAfter is how far apart flushes are at least that close windows of live
+	// traffic. They don't wait for a tick, which windows of some seconds would
+	// feel; and whoever catches up passes many windows a second.
+	passedAfter = 250 * time.Millisecond
 )
 
 // due reports whether a flush is to begin now (DESIGN §3.2).
@@ -26,6 +30,9 @@ func (w *worker) due() bool {
 		return true
 	}
 	if w.opts.Purpose == bus.Replay && w.unread >= ReplayUncovered {
+		return true
+	}
+	if w.opts.Purpose == bus.Serve && w.book.Passed() && w.opts.Clock.Now().Sub(w.began) >= passedAfter {
 		return true
 	}
 	if !w.ticked {

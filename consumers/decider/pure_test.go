@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"penstock/consumers/panes"
+	"penstock/infra/bus"
+	"penstock/infra/bus/bustest"
 	"penstock/schemas/control"
 	"penstock/schemas/window"
 )
@@ -245,6 +247,14 @@ func TestOptions(t *testing.T) {
 	}
 	if _, err := New(w.reading(func(o *Options) { o.Config = []byte(`{"sites":["one"]}`) })); err == nil {
 		t.Error("a configuration that the policy refuses was taken")
+	}
+	// The policy decides hours: on a bus with windows of half an hour it can, on
+	// one with windows of two it can't.
+	for width, good := range map[time.Duration]bool{30 * time.Minute: true, 2 * time.Hour: false} {
+		w := newWorldOn(t, bustest.Start(t, func(o *bus.Options) { o.Partitions, o.Window = 1, width }))
+		if _, err := New(w.reading(func(*Options) {})); (err == nil) != good || err != nil && !errors.Is(err, ErrOptions) {
+			t.Errorf("on a bus with windows of %s: %v", width, err)
+		}
 	}
 }
 

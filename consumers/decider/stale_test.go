@@ -10,6 +10,7 @@ import (
 func TestStale(t *testing.T) {
 	end := time.Date(2015, 5, 17, 10, 0, 0, 0, time.UTC)
 	w := control.Window{Start: end.Add(-time.Hour), End: end}
+	short := control.Window{Start: end.Add(-time.Second), End: end}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var none time.Time
 	for _, c := range []struct {
@@ -26,6 +27,9 @@ func TestStale(t *testing.T) {
 		{"without a watermark, later", w, now, none, now.Add(2*time.Hour + 1), true},
 		{"the wall counts too", w, now, end, now.Add(3 * time.Hour), true},
 		{"not in a replay", w, now, end, none, false},
+		{"a short one comes late", short, now, end.Add(9 * time.Second), now.Add(9 * time.Second), false},
+		{"a short one, later", short, now, end, now.Add(11 * time.Second), true},
+		{"a short one, more windows on", short, now, end.Add(11 * time.Second), now, true},
 		{"nor of an unknown record", w, none, end, now, false},
 	} {
 		if got := Stale(c.w, c.at, c.watermark, c.then); got != c.want {

@@ -351,6 +351,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"client": func(o *Options) { o.Client = nil }, "input": func(o *Options) { o.Open = nil },
 		"publisher": func(o *Options) { o.NewPublisher = nil }, "state": func(o *Options) { o.StateDir = "" },
 		"sites": func(o *Options) { o.Sites = nil }, "store": func(o *Options) { o.Sites = []Site{{Name: "a"}} }, "width": func(o *Options) { o.Width = time.Millisecond },
+		"width of the bus": func(o *Options) { o.Width = 30 * time.Minute },
 	} {
 		o := w.options(nil, nil)
 		change(&o)
