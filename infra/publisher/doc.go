@@ -20,6 +20,24 @@
 // dropped. The next start sends what the spool still holds, byte for byte, ends
 // that run and opens a new one. What isn't cut yet (MaxAge) is lost by a kill.
 //
+// An input that can be read again from a position (the lines of a log) calls Send
+// and Commit (Options.Positions). What is sent between two calls of Commit is a
+// group: its batches of all partitions and the position behind them are in the
+// spool as a whole or not at all, and only then the batches are sent.
+//
+//	Send ──▶ batches ──encode──▶ group ──Commit──▶ spool, synced ──▶ [ready] ──▶ …
+//	                               │ killed before it is there as a whole
+//	                               ▼
+//	                    never sent; read again from Position, under the new run
+//
+// Whole groups of a killed run are sent under their old run and sequences. So a
+// row is in one batch of one run, whatever the point of a kill, and no row is
+// missing. The same holds after a power cut on a disk that keeps what it has
+// synced; with NoSync, or should the spool's folder be lost or damaged, the
+// position goes back, and rows are published again under another run. Nothing is
+// dropped for want of room: Commit waits. Watermarks are what Horizon was told
+// before the Commit, heartbeats repeat them.
+//
 // A batch may be sent more than once, never under another sequence: aggregators
 // count the repeats as duplicates.
 package publisher

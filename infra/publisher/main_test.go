@@ -1,9 +1,16 @@
 package publisher
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The test binary is also the process that TestKillAtEachPoint kills.
+func TestMain(m *testing.M) {
+	if os.Getenv(doomed) != "" {
+		os.Exit(doom())
+	}
+	goleak.VerifyTestMain(m)
+}

@@ -13,6 +13,8 @@ import (
 // with the watermark (µs) and waits for its acknowledgement. If ctx ends first
 // the mark may still be sent.
 //
+// With positions all must be committed before, else it is ErrUncommitted.
+//
 // In a resumed run, a barrier behind which Options.Acked lies as a whole has
 // been sent before: it cuts, and sends nothing.
 func (p *Publisher) Barrier(ctx context.Context, watermark int64) error {
@@ -49,6 +51,9 @@ func (p *Publisher) cutAndMark(kind event.MarkKind, watermark int64) (*entry, er
 	if p.ended.Load() {
 		return nil, ErrClosed
 	}
+	if p.group != nil && !p.allCommitted() {
+		return nil, ErrUncommitted
+	}
 	for i := range p.slots {
 		p.cut(i, &p.slots[i])
 	}
@@ -60,7 +65,10 @@ func (p *Publisher) cutAndMark(kind event.MarkKind, watermark int64) (*entry, er
 	}}
 	if kind == event.End {
 		p.ended.Store(true)
-		if p.live {
+		switch {
+		case p.group != nil:
+			e.onDone = func(error) { p.spool.conclude() }
+		case p.live:
 			e.onDone = func(error) { p.spool.finish(p.o.Run) }
 		}
 	}

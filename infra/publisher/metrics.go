@@ -19,8 +19,8 @@ const (
 	DropPartition = "partitions"  // spooled for a bus with other partitions
 )
 
-// Stats are the totals of a publisher. Rows sent + skipped + dropped + still
-// held are all the rows that it was given.
+// Stats are the totals of a publisher. Rows sent + skipped + dropped +
+// uncommitted + still held are all the rows that it was given.
 type Stats struct {
 	Sent, Skipped       uint64            // rows acknowledged; not sent because of Options.Acked
 	Batches, Bytes      uint64            // acknowledged
@@ -35,18 +35,22 @@ type Stats struct {
 	RecoveredBatches    uint64 // found in the spool of an earlier run
 	TornBytes           uint64 // at the end of spool files, unreadable
 	HeartbeatsConfirmed uint64
+	Commits             uint64 // groups written
+	Uncommitted         uint64 // rows that Close forgot, to be read again
 }
 
 // counters are kept whether or not there is a registry.
 type counters struct {
-	rows    *prometheus.CounterVec // outcome: sent, skipped, dropped, invalid; reason
+	rows    *prometheus.CounterVec // outcome: sent, skipped, dropped, invalid, uncommitted; reason
 	batches *prometheus.CounterVec
 	bytes   prometheus.Counter
 	retries *prometheus.CounterVec
+	groups  prometheus.Counter
 
 	sent, skipped, sentBatches, sentBytes atomic.Uint64
 	invalid, droppedBatches, retried      atomic.Uint64
 	recovered, torn, heartbeats           atomic.Uint64
+	commits, uncommitted                  atomic.Uint64
 
 	mu      sync.Mutex
 	dropped map[string]uint64 // rows by reason
@@ -59,11 +63,15 @@ func newCounters(r prometheus.Registerer, entry string) (*counters, error) {
 		}, labels)
 	}
 	c := &counters{
-		rows: vec("rows_total", "Rows by what became of them: sent, skipped, dropped, invalid.", "outcome", "reason"),
+		rows: vec("rows_total", "Rows by what became of them: sent, skipped, dropped, invalid, uncommitted.", "outcome", "reason"),
 		batches: vec("batches_total", "Batches by what became of them.",
 			"outcome", "reason"),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "penstock_publisher_bytes_total", Help: "Encoded bytes that were acknowledged.",
+			ConstLabels: prometheus.Labels{"entry": entry},
+		}),
+		groups: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "penstock_publisher_commits_total", Help: "Groups that are in the spool with their position.",
 			ConstLabels: prometheus.Labels{"entry": entry},
 		}),
 		retries: vec("retries_total", "Batches and marks sent again, by reason.", "reason"),
@@ -73,6 +81,7 @@ func newCounters(r prometheus.Registerer, entry string) (*counters, error) {
 	}
 	if err := errors.Join(
 		register(r, &c.rows), register(r, &c.batches), register(r, &c.bytes), register(r, &c.retries),
+		register(r, &c.groups),
 	); err != nil {
 		return nil, fmt.Errorf("publisher metrics: %w", err)
 	}

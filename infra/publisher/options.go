@@ -16,6 +16,8 @@ import (
 
 // Options say whose rows are published and how. Client and Entry are needed.
 type Options struct {
+	// at, if set, is told of the points of a commit, for tests that kill there.
+	at func(point string)
 	// queueMax is the constant, less in tests.
 	queueMax int64
 
@@ -53,14 +55,22 @@ type Options struct {
 	// MaxSpan is the event time that a replay's batch may span; 0 is any. It
 	// makes slow replays flow.
 	MaxSpan time.Duration
+	// NoSync leaves it to the kernel when groups reach the disk. A kill of the
+	// process then still loses and doubles nothing; a power cut may let the
+	// position go back, and what was published since is published again.
+	NoSync bool
 	// Partitions defaults to the bus's, and must not differ from it.
 	Partitions int
+	// Positions makes a publisher for inputs that can be read again from a
+	// position: rows go out with Commit only. It needs a spool.
+	Positions bool
 	// Registerer, if set, gets the counters.
 	Registerer prometheus.Registerer
-	// Run names the run. A replay's is a hash of its input; a live one takes a
-	// new ULID, whatever stands here.
+	// Run names the run. A replay's is a hash of its input; one with a spool
+	// takes a new ULID, whatever stands here.
 	Run string
-	// SpoolDir is the folder of a live publisher's spool. It is locked.
+	// SpoolDir is the folder of the spool of a live publisher, or of one with
+	// positions, which are lost with it. It is locked.
 	SpoolDir string
 	// SpoolMax bounds the spool in bytes. Defaults to 1 GB.
 	SpoolMax int64
@@ -92,6 +102,9 @@ func (o *Options) complete() error {
 	setDefault(&o.MaxSkew, 10*time.Minute)
 	setDefault(&o.InFlightMax, 32<<20)
 	setDefault(&o.SpoolMax, 1<<30)
+	if o.at == nil {
+		o.at = func(string) {}
+	}
 	setDefault(&o.MaxBytes, event.MaxBytes)
 	setDefault(&o.queueMax, queueMax)
 	setDefault(&o.MaxRows, event.MaxRows)
@@ -114,7 +127,11 @@ func (o *Options) complete() error {
 }
 
 func (o *Options) completeKind() error {
-	if o.MaxAge <= 0 {
+	if o.Positions {
+		if o.MaxAge > 0 || o.SpoolDir == "" {
+			return fmt.Errorf("publisher: positions need a folder for their spool and no age at which to cut: %w", ErrNotReplay)
+		}
+	} else if o.MaxAge <= 0 {
 		if o.Run == "" || o.SpoolDir != "" {
 			return fmt.Errorf("publisher: a replay needs the name of its run and has no spool: %w", ErrNotReplay)
 		}

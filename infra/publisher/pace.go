@@ -52,15 +52,19 @@ func (p *Publisher) beat() bool {
 	for i := range p.slots {
 		p.slots[i].horizon = watermark
 	}
-	p.out.add(&entry{
-		loose: true,
-		mark:  &event.Mark{Kind: event.Heartbeat, Run: p.o.Run, Watermark: watermark, Upto: p.sequences()},
+	p.out.add(p.heartbeat(&event.Mark{Kind: event.Heartbeat, Run: p.o.Run, Watermark: watermark, Upto: p.sequences()}))
+	return true
+}
+
+// heartbeat is the entry of a heartbeat; the next one waits for its answer.
+func (p *Publisher) heartbeat(m *event.Mark) *entry {
+	return &entry{
+		loose: true, mark: m,
 		onDone: func(err error) {
 			p.beating.Store(false)
 			if err == nil {
 				p.count.heartbeats.Add(1)
 			}
 		},
-	})
-	return true
+	}
 }

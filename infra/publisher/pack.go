@@ -11,14 +11,14 @@ import (
 	"penstock/schemas/subject"
 )
 
-// pack encodes batches in the order in which they were cut until ctx ends. A
-// live one goes on while the bus is away, into the spool; a replay's waits.
+// pack encodes batches in the order in which they were cut until ctx ends. One
+// with a spool goes on while the bus is away, into the spool; a replay's waits.
 func (p *Publisher) pack(ctx context.Context) {
 	var enc event.Encoder
 	var body []byte
 	for {
 		for e := p.out.nextRaw(); e != nil; e = p.out.nextRaw() {
-			if !p.live && !p.waitForMemory(ctx) {
+			if p.spool == nil && !p.waitForMemory(ctx) {
 				return
 			}
 			var err error
@@ -60,7 +60,7 @@ func (p *Publisher) waitForMemory(ctx context.Context) bool {
 
 // encoded puts a body into the spool, if there is one, and in line to be sent.
 func (p *Publisher) encoded(e *entry, body []byte) {
-	if p.live {
+	if p.spool != nil {
 		e.header.Dropped = p.out.takeDrops(e.partition)
 	}
 	e.size = len(body)
@@ -68,6 +68,11 @@ func (p *Publisher) encoded(e *entry, body []byte) {
 	if p.spool == nil {
 		e.msg.Data = bytes.Clone(body)
 		p.out.push(e)
+		return
+	}
+	if p.group != nil {
+		e.msg.Data = bytes.Clone(body)
+		p.group.add(e)
 		return
 	}
 	var err error
@@ -88,7 +93,7 @@ func (p *Publisher) encoded(e *entry, body []byte) {
 	p.out.push(e)
 }
 
-// cannotEncode ends a replay, which must not lose a row; a live run drops the
+// cannotEncode ends all but a live run, which must not lose a row; a live run drops the
 // batch. Neither happens with rows that pass Request.Check.
 func (p *Publisher) cannotEncode(e *entry, err error) {
 	if !p.live {

@@ -22,6 +22,7 @@ type Publisher struct {
 	out   *outbox
 	link  *link
 	spool *spool // nil in a replay
+	group *group // nil without positions
 
 	slots     []slot
 	free      chan *event.Requests
@@ -62,7 +63,10 @@ func New(_ context.Context, o Options) (*Publisher, error) {
 	for i := range p.slots {
 		p.slots[i].lastCut, p.slots[i].horizon = now, earliest
 	}
-	if p.live {
+	if o.Positions {
+		p.group = newGroup(o.Partitions)
+	}
+	if o.SpoolDir != "" {
 		if err := p.recover(); err != nil {
 			return nil, err
 		}
@@ -86,20 +90,29 @@ func (p *Publisher) run() {
 	if p.live {
 		p.tasks.Go(func() { p.pace(ctx) })
 	}
+	if p.group != nil {
+		p.tasks.Go(func() { p.keepAlive(ctx) })
+	}
 }
 
 // Run is the name of the run.
 func (p *Publisher) Run() string { return p.o.Run }
 
-// Send takes a row of a replay. It waits while the bus is behind; it returns
-// the context's error without having taken the row, or the error that ended the
-// publisher. The row must pass Request.Check, and is not kept.
+// Send takes a row of a replay, or of an input with positions. It waits while
+// the bus, or the encoder, is behind; it returns the context's error without
+// having taken the row, or the error that ended the publisher, or ErrGroup. The
+// row must pass Request.Check and have its Mark, and is not kept.
 func (p *Publisher) Send(ctx context.Context, r *event.Request) error {
 	if p.live {
 		return fmt.Errorf("publisher: send on a live publisher: %w", ErrNotReplay)
 	}
 	if p.ended.Load() {
 		return ErrClosed
+	}
+	if p.group != nil {
+		if err := p.groupTakes(); err != nil {
+			return err
+		}
 	}
 	if p.out.queued.Load() >= p.o.queueMax {
 		if err := p.waitForRoom(ctx); err != nil {
@@ -157,7 +170,8 @@ func (p *Publisher) Publish(r *event.Request) {
 }
 
 // Horizon sets the run's horizon (µs): the watermark of later cuts of a replay.
-// It never goes back.
+// It never goes back. With positions it is also what heartbeats say from the
+// next Commit on, and not before: rows that are not committed may be read again.
 func (p *Publisher) Horizon(us int64) {
 	if us > p.horizon.Load() {
 		p.horizon.Store(us)
@@ -211,6 +225,7 @@ func (p *Publisher) Stats() Stats {
 		Sent: c.sent.Load(), Skipped: c.skipped.Load(), Batches: c.sentBatches.Load(), Bytes: c.sentBytes.Load(),
 		Invalid: c.invalid.Load(), DroppedBatches: c.droppedBatches.Load(), Retries: c.retried.Load(),
 		RecoveredBatches: c.recovered.Load(), TornBytes: c.torn.Load(), HeartbeatsConfirmed: c.heartbeats.Load(),
+		Commits: c.commits.Load(), Uncommitted: c.uncommitted.Load(),
 	}
 	c.mu.Lock()
 	s.Dropped = maps.Clone(c.dropped)
@@ -225,9 +240,10 @@ func (p *Publisher) Stats() Stats {
 }
 
 // Close cuts what is open, waits until everything is acknowledged or ctx ends,
-// and stops. What a live publisher could not send stays in the spool; what a
-// replay could not send is an error. A replay cuts nothing here: what neither
-// Barrier nor End has cut is not sent. It is safe to call twice.
+// and stops. What a live publisher could not send stays in the spool, as do the
+// groups of one with positions; what a replay could not send is an error. A
+// replay cuts nothing here: what neither Barrier nor End has cut is not sent. Nor
+// is what was not committed. It is safe to call twice.
 func (p *Publisher) Close(ctx context.Context) error {
 	p.closing.Do(func() {
 		p.lockAll()
@@ -240,6 +256,9 @@ func (p *Publisher) Close(ctx context.Context) error {
 		}
 		p.ended.Store(true)
 		p.unlockAll()
+		if p.group != nil {
+			p.count.forgotten(p.out.forget())
+		}
 		err := p.drain(ctx)
 		p.stop()
 		p.tasks.Wait()

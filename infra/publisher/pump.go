@@ -135,6 +135,7 @@ func (p *Publisher) pump(ctx context.Context) {
 // send sends one entry, read back from the spool if it is there only.
 func (p *Publisher) send(e *entry, m bus.Msg) {
 	if e.mark != nil {
+		p.settle(e.mark)
 		m = p.markMsg(e.mark)
 	} else if m.Header == nil {
 		var err error
@@ -221,4 +222,7 @@ func (p *Publisher) answered(number uint64, err error) {
 		}
 	}
 	after()
+	if p.group != nil {
+		p.out.stir() // the spool may have room now
+	}
 }

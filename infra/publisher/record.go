@@ -13,15 +13,19 @@ import (
 
 // A spool file is a sequence of records: kind (1 byte), length of the payload
 // and crc32c of kind and payload (4 bytes each, little endian), payload. The
-// first is a head. A record that does not check ends the file.
+// first is a head. A record that does not check ends the file. In the file of a
+// run with positions, batches count only with the record of their group.
 const (
 	headRecord  = 'H' // run, entry, sequences cut so far, greatest watermark
+	groupHead   = 'P' // the same of a run with positions
 	batchRecord = 'B' // a batch: what to count, and the message
 	doneRecord  = 'A' // the batch at an offset is acknowledged or given up
 	dropRecord  = 'D' // sequences that were given up
+	groupRecord = 'G' // the batches before it are a group; the position after it
+	endRecord   = 'E' // the run has been ended on the bus
 
 	recordHead = 9
-	maxRecord  = 4 << 20
+	maxRecord  = 64 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -87,6 +91,29 @@ func (h *head) parse(b []byte) error {
 	}
 	h.watermark = f.int()
 	return f.end()
+}
+
+// committed is a group record.
+type committed struct {
+	number   uint64 // 1, 2, 3 … over all runs of the spool
+	batches  int
+	position []byte
+}
+
+func (c *committed) append(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, c.number)
+	dst = binary.AppendUvarint(dst, uint64(c.batches))
+	return append(dst, c.position...)
+}
+
+func (c *committed) parse(b []byte) error {
+	f := fields{b: b}
+	c.number, c.batches = f.uint(), int(f.uint())
+	c.position = f.b
+	if f.err == nil && c.number == 0 {
+		return errTorn
+	}
+	return f.err
 }
 
 // spooled is a batch record.

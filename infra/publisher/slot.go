@@ -75,6 +75,9 @@ func (p *Publisher) cut(n int, s *slot) {
 		p.giveBatch(raw)
 		return
 	}
+	if p.group != nil {
+		p.group.cutOne()
+	}
 	p.out.cut(e)
 }
 

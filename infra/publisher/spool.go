@@ -22,16 +22,23 @@ var errFull = errors.New("the spool is full")
 const leastCost = 4 << 10
 
 // spool keeps cut batches on disk until they are acknowledged. It is a few
-// files of records; a file goes when nothing in it is open any more. Files are
-// not synced: they are there for a process that dies, whose pages the kernel
-// writes. After a power cut a run has gaps, which is what gaps are for.
+// files of records; a file goes when nothing in it is open any more. The files
+// of a live publisher are not synced: they are there for a process that dies,
+// whose pages the kernel writes. After a power cut a run has gaps, which is what
+// gaps are for. Groups are synced (spool_group.go): a position must not go back
+// behind what was sent.
 type spool struct {
-	dir  string
-	lock *os.File
-	max  int64
-	step int64 // size at which a new file is begun
+	dir     string
+	lock    *os.File
+	max     int64
+	step    int64 // size at which a new file is begun
+	grouped bool  // batches come in groups, with a position
+	noSync  bool
+	at      func(point string)
 
 	mu     sync.Mutex
+	last   committed // the last whole group
+	first  int64     // size of the head of the active file, if grouped
 	total  int64
 	open   int64 // batches
 	number int
@@ -74,6 +81,7 @@ func openSpool(dir string, most int64) (*spool, error) {
 	}
 	return &spool{
 		dir: dir, lock: lock, max: most, step: min(most/8, 16<<20), files: map[*segment]struct{}{},
+		at: func(string) {},
 	}, nil
 }
 
@@ -140,16 +148,43 @@ func (s *spool) rotate() error {
 	}
 	seg := &segment{run: s.head.run, path: path, file: f}
 	s.files[seg] = struct{}{}
-	b := appendRecord(nil, headRecord, s.head.append)
-	for _, d := range s.drops {
-		b = appendRecord(b, dropRecord, func(b []byte) []byte { return appendDropped(b, d) })
-	}
-	if err := s.write(seg, b); err != nil {
+	s.at("opened")
+	if err := s.writeHead(seg); err != nil {
 		s.forget(seg)
 		return err
 	}
 	s.active = seg
+	s.at("begun")
 	return nil
+}
+
+// writeHead begins a file with what the next start needs to know if there is no
+// other. If grouped it is on disk afterwards, so that older files can go.
+func (s *spool) writeHead(seg *segment) error {
+	kind := byte(headRecord)
+	if s.grouped {
+		kind = groupHead
+	}
+	b := appendRecord(nil, kind, s.head.append)
+	for _, d := range s.drops {
+		b = appendRecord(b, dropRecord, func(b []byte) []byte { return appendDropped(b, d) })
+	}
+	if s.grouped && s.last.number > 0 {
+		c := s.last
+		c.batches = 0
+		b = appendRecord(b, groupRecord, c.append)
+	}
+	if err := s.write(seg, b); err != nil {
+		return err
+	}
+	s.first = seg.size
+	if !s.grouped || s.noSync {
+		return nil
+	}
+	if err := seg.file.Sync(); err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	return s.syncDir()
 }
 
 // write appends to a file. What a failed write leaves there is cut off, or is

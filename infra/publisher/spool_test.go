@@ -308,7 +308,10 @@ func FuzzSpoolFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r.parse(b, rest, &segment{}, count)
+		left, _ := r.parse(b, rest, &segment{}, count)
+		if len(left) > len(rest) {
+			t.Errorf("%d bytes are left of %d", len(left), len(rest))
+		}
 		for _, e := range r.batches {
 			if e.partition < 0 || e.partition > 1 || e.place.offset+int64(e.place.length) > int64(len(b)) {
 				t.Errorf("batch %+v at %+v", e, e.place)
