@@ -1,0 +1,68 @@
+package upstream
+
+import (
+	"net/http"
+	"time"
+)
+
+// Attempt is one attempt to get an answer from a server. All instants are of one
+// monotonic clock; one that was not reached is zero.
+type Attempt struct {
+	// Server by name, empty if there was none to ask.
+	Server string
+	// Queued is when a server was chosen, Connected when a connection was had.
+	// Their difference is the wait on our side.
+	Queued, Connected time.Time
+	// Sent is when the request with its body had been handed to the system. It is
+	// zero if the answer was there before all of the body was sent.
+	Sent time.Time
+	// FirstByte is when the answer began, 1xx answers included.
+	FirstByte time.Time
+	// Done is when the body of the answer had been read to its end or was closed,
+	// or when the attempt failed.
+	Done time.Time
+	// Status of the answer, 0 if there was none.
+	Status int
+	// BytesOut and BytesIn are the bytes of the bodies of request and answer.
+	BytesOut, BytesIn int64
+	// Err is why there is no answer, or, after Done, why its body ended too soon.
+	Err error
+	// Reason is one of the Reason constants, or empty.
+	Reason string
+}
+
+// exchange is all that one attempt needs, in one allocation. Its body ends it.
+type exchange struct {
+	resp    http.Response
+	attempt Attempt
+	body    body
+}
+
+// end notes how an attempt ended, once: in its times, in the counters, and in the
+// health of its server. An answer that is a failure itself has been judged
+// already.
+func (p *Pool) end(s *server, a *Attempt, reason string, err error) {
+	a.Done = p.o.Clock.Now()
+	s.outstanding.Add(-1)
+	judged := a.Reason == ReasonStatus
+	if reason != "" {
+		a.Reason, a.Err = reason, err
+		s.count(reason)
+	}
+	switch {
+	case judged:
+	case blames(reason):
+		p.blame(s, a.Done, reason)
+	case reason == "" && s.blemished.Load():
+		p.note(func() { p.board.succeeded(&s.standing, a.Done) })
+	}
+}
+
+// blame notes a failure of a server.
+func (p *Pool) blame(s *server, now time.Time, reason string) {
+	p.note(func() {
+		if !s.drain.Load() {
+			p.board.failed(&s.standing, now, reason)
+		}
+	})
+}

@@ -1,0 +1,174 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/textproto"
+	"sync"
+)
+
+// body reads the body of an answer from its connection, and gives the connection
+// back when it is at the end. Close may be called while Read waits.
+type body struct {
+	pool    *Pool
+	server  *server
+	c       *conn
+	ctx     context.Context
+	stop    func() bool // stops watching the context; nil if nothing is watched
+	keep    bool        // the connection can be used again
+	framing framing
+	left    int64     // of length
+	chunked io.Reader // of chunks
+	x       *exchange
+
+	mu  sync.Mutex
+	err error // of reads from now on, once it has ended
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil {
+		return 0, b.err
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if b.c.r.Buffered() == 0 {
+		b.c.patience(b.pool.socketTime(b.pool.o.Clock.Now()), b.pool.o.Timeouts.Silence)
+	}
+	n, err := b.read(p)
+	b.x.attempt.BytesIn += int64(n)
+	if err != nil {
+		b.finish(err)
+		err = b.err
+	}
+	return n, err
+}
+
+// read reads some of the body, and returns io.EOF with the last of it.
+func (b *body) read(p []byte) (n int, err error) {
+	switch b.framing {
+	case length:
+		n, err = b.c.r.Read(p[:min(int64(len(p)), b.left)])
+		if b.left -= int64(n); b.left == 0 {
+			return n, io.EOF
+		}
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+	case chunks:
+		if n, err = b.chunked.Read(p); errors.Is(err, io.EOF) {
+			if err = b.readTrailer(); err == nil {
+				err = io.EOF
+			}
+		} else if err != nil && !ended(err) && !timedOut(err) {
+			err = fmt.Errorf("%w: %w", ErrMalformed, err)
+		}
+	case closing:
+		n, err = b.c.r.Read(p)
+	case noBody:
+		err = io.EOF
+	}
+	return n, err
+}
+
+// readTrailer reads what follows the last chunk.
+func (b *body) readTrailer() error {
+	c := b.c
+	if two, err := c.r.Peek(2); err == nil && bytes.Equal(two, []byte("\r\n")) {
+		_, err = c.r.Discard(2)
+		return err
+	}
+	c.headLeft = b.pool.o.HeadLimit
+	defer func() { c.headLeft = -1 }()
+	trailer, err := textproto.NewReader(c.r).ReadMIMEHeader()
+	var bad textproto.ProtocolError
+	switch {
+	case errors.Is(err, io.EOF):
+		return io.ErrUnexpectedEOF
+	case errors.As(err, &bad), errors.Is(err, errHeadTooLong):
+		return fmt.Errorf("%w: trailer: %w", ErrMalformed, err)
+	case err != nil:
+		return err
+	}
+	for name, values := range trailer {
+		if ofConnection(name) {
+			return fmt.Errorf("%w: %s in a trailer", ErrMalformed, name)
+		}
+		if b.x.resp.Trailer == nil {
+			b.x.resp.Trailer = http.Header{}
+		}
+		b.x.resp.Trailer[name] = values
+	}
+	return nil
+}
+
+// Close implements io.Closer. Where the rest of the body has been received the
+// connection can still be used.
+func (b *body) Close() error {
+	if !b.mu.TryLock() {
+		b.c.abort() // ends the Read that waits
+		b.mu.Lock()
+	}
+	defer b.mu.Unlock()
+	if b.err != nil {
+		return nil
+	}
+	if b.framing == length && b.left <= int64(b.c.r.Buffered()) {
+		_, err := b.c.r.Discard(int(b.left))
+		b.left = 0
+		b.finish(errors.Join(err, io.EOF))
+	} else {
+		b.finish(http.ErrBodyReadAfterClose)
+	}
+	if errors.Is(b.err, io.EOF) {
+		b.err = http.ErrBodyReadAfterClose
+	}
+	return nil
+}
+
+// finish ends the exchange: io.EOF is a body that was read to its end.
+func (b *body) finish(err error) {
+	watched := b.stop == nil || b.stop()
+	whole := errors.Is(err, io.EOF)
+	switch {
+	case whole && b.keep && watched && b.c.r.Buffered() == 0:
+		b.c.used++
+		b.c.idleSince = b.pool.o.Clock.Now()
+		b.server.conns.push(b.c)
+	default:
+		if whole && b.keep && watched {
+			b.server.leftover.Add(1)
+		}
+		b.c.close()
+		b.server.conns.gone()
+	}
+	b.c = nil
+	switch {
+	case whole:
+		b.err = io.EOF
+		b.pool.end(b.server, &b.x.attempt, "", nil)
+	case errors.Is(err, http.ErrBodyReadAfterClose):
+		b.err = err
+		b.pool.end(b.server, &b.x.attempt, ReasonAbandoned, err)
+	default:
+		var reason string
+		b.err, reason = explain(b.ctx, err)
+		b.pool.end(b.server, &b.x.attempt, reason, b.err)
+	}
+}
+
+// begin makes the body of an answer whose head has been read.
+func (b *body) begin(f framing, contentLength int64) {
+	b.framing, b.left = f, contentLength
+	if f == chunks {
+		b.chunked = httputil.NewChunkedReader(b.c.r)
+	}
+}

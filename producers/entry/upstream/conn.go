@@ -1,0 +1,153 @@
+package upstream
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// readBuffer is a connection's: most answers of a few KB come with one read.
+const readBuffer = 4 << 10
+
+// errHeadTooLong is an answer's head beyond Options.HeadLimit.
+var errHeadTooLong = errors.New("head is too long")
+
+// conn is one connection to a server. It is used by one request at a time.
+type conn struct {
+	nc  net.Conn // what is read and written: TLS or TCP
+	tcp net.Conn // under it
+	r   *bufio.Reader
+	// headLeft is how many bytes the head of an answer may still take, -1 where no
+	// head is read.
+	headLeft int64
+	// used is how many answers it has brought.
+	used      int
+	idleSince time.Time
+	// deadline of reads that is set in the socket, zero if none.
+	deadline time.Time
+	// abort closes the socket from any goroutine. It is made once, so that
+	// watching a context costs no closure.
+	abort func()
+	look  look
+}
+
+func newConn(tcp, nc net.Conn) *conn {
+	c := &conn{nc: nc, tcp: tcp, headLeft: -1}
+	c.r = bufio.NewReaderSize((*connReader)(c), readBuffer)
+	c.abort = c.close
+	if sc, ok := tcp.(syscall.Conn); ok {
+		c.look.init(sc)
+	}
+	return c
+}
+
+// close closes the socket. Closing TLS itself would write, and may block.
+func (c *conn) close() { _ = c.tcp.Close() }
+
+// connReader is a conn as its buffer reads it.
+type connReader conn
+
+func (c *connReader) Read(p []byte) (int, error) {
+	if c.headLeft >= 0 {
+		if c.headLeft == 0 {
+			return 0, errHeadTooLong
+		}
+		p = p[:min(int64(len(p)), c.headLeft)]
+	}
+	n, err := c.nc.Read(p)
+	if c.headLeft >= 0 {
+		c.headLeft -= int64(n)
+	}
+	return n, err
+}
+
+// patience sets the time for which reads wait: at least d from now and at most an
+// eighth longer. So the deadline in the socket, which is expensive to set, is
+// left alone for many requests.
+func (c *conn) patience(now time.Time, d time.Duration) {
+	if d <= 0 {
+		if !c.deadline.IsZero() {
+			c.deadline = time.Time{}
+			_ = c.nc.SetReadDeadline(c.deadline) // fails for a closed one only, which the read will say
+		}
+		return
+	}
+	if left := c.deadline.Sub(now); left >= d && left <= d+d/8 {
+		return
+	}
+	c.deadline = now.Add(d + d/8)
+	_ = c.nc.SetReadDeadline(c.deadline)
+}
+
+// dial opens a connection to a server.
+func (p *Pool) dial(ctx context.Context, s *server) (*conn, error) {
+	if d := p.o.Timeouts.Connect; d > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, d, errConnectTime)
+		defer cancel()
+	}
+	tcp, err := p.dialer.DialContext(ctx, "tcp", s.address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConnect, err)
+	}
+	if s.tls == nil {
+		return newConn(tcp, tcp), nil
+	}
+	nc := tls.Client(tcp, s.tls)
+	if err := nc.HandshakeContext(ctx); err != nil {
+		_ = tcp.Close()
+		return nil, fmt.Errorf("%w: TLS: %w", ErrConnect, err)
+	}
+	return newConn(tcp, nc), nil
+}
+
+var errConnectTime = errors.New("no connection in time")
+
+// conn returns a connection to a server: an idle one that still stands, unless a
+// fresh one is asked for and may be opened, or a new one.
+func (p *Pool) conn(ctx context.Context, s *server, now time.Time, fresh bool) (*conn, error) {
+	for {
+		c, wait := s.conns.pop(fresh)
+		if wait != nil {
+			var err error
+			if c, err = s.conns.await(ctx, p, wait); err != nil {
+				return nil, err
+			}
+		}
+		if c == nil {
+			c, err := p.dial(ctx, s)
+			if err != nil {
+				s.conns.gone()
+				return nil, err
+			}
+			s.dials.Add(1)
+			return c, nil
+		}
+		c.patience(p.socketTime(now), p.o.Timeouts.Header) // looking fails past the old deadline
+		idle := p.o.Timeouts.Idle
+		if (idle <= 0 || now.Sub(c.idleSince) < idle) && c.look.quiet() {
+			return c, nil
+		}
+		s.stale.Add(1)
+		c.close()
+		s.conns.gone()
+	}
+}
+
+// ended reports whether an error of a socket says that the other side has gone.
+func ended(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNABORTED)
+}
+
+func timedOut(err error) bool {
+	var n net.Error
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &n) && n.Timeout()
+}

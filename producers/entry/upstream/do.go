@@ -1,0 +1,241 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Do sends a request to a server of the pool and returns its answer, whose body
+// the caller must close. Method, URL (path and query), Host, Header, Body and
+// ContentLength of the request count; scheme and host of the URL don't. It is
+// not changed, and its body is read but not closed: it belongs to the caller,
+// who must not use it again before the answer's body has ended. Header fields
+// about the connection (Connection, Transfer-Encoding, …) are left out but for
+// an upgrade; those that Connection names are the caller's to take off.
+//
+// observe, unless nil, is told of every attempt that failed and was followed by
+// another, in the calling goroutine. The last attempt is returned, with an error
+// as well; its Done, BytesIn and Err are final when the answer's body has ended
+// or is closed.
+//
+// The error wraps one of the sentinels, or the cause of the context's end. An
+// answer that is a failure by Retry.Statuses is returned as it is if it can't be
+// tried again.
+func (p *Pool) Do(req *http.Request, observe func(*Attempt)) (*http.Response, *Attempt, error) {
+	now := p.o.Clock.Now()
+	p.budget.request(now)
+	r := run{p: p, req: req, ctx: req.Context()}
+	if p.streams(req) {
+		r.upload = newUpload(req)
+	} else {
+		r.message = messages.Get().(*message)
+		defer r.message.release()
+		if err := r.message.readBody(req); err != nil {
+			return r.refuse(now, err)
+		}
+		if hasBody(req) {
+			now = p.o.Clock.Now() // reading from the client is not our wait
+		}
+	}
+	for n := 1; ; n++ {
+		s := r.pick(now)
+		if s == nil {
+			return r.refuse(now, ErrNoServer)
+		}
+		x := &exchange{attempt: Attempt{Server: s.name, Queued: now}}
+		s.requests.Add(1)
+		s.outstanding.Add(1)
+		resp, err := r.send(s, x)
+		if err == nil && !p.o.Retry.failedStatus(resp.StatusCode) {
+			return resp, &x.attempt, nil
+		}
+		reason := ReasonStatus
+		if err != nil {
+			err, reason = explain(r.ctx, err)
+			p.end(s, &x.attempt, reason, err)
+			now = x.attempt.Done
+		} else {
+			now = x.attempt.FirstByte
+			x.attempt.Reason = reason
+			s.count(reason)
+			p.blame(s, now, reason)
+		}
+		r.tried = append(r.tried, s)
+		if n >= p.o.Retry.Attempts || !r.mayRepeat(reason, now) {
+			return resp, &x.attempt, err
+		}
+		if resp != nil {
+			_ = resp.Body.Close()
+			now = x.attempt.Done
+		}
+		p.retries.Add(1)
+		if observe != nil {
+			observe(&x.attempt)
+		}
+	}
+}
+
+// run is one call of Do.
+type run struct {
+	p       *Pool
+	req     *http.Request
+	ctx     context.Context
+	message *message // on the fast path
+	upload  *upload  // on the transport's
+	tried   []*server
+}
+
+// refuse is the end of a request for which no server was asked.
+func (r *run) refuse(now time.Time, err error) (*http.Response, *Attempt, error) {
+	err, reason := explain(r.ctx, err)
+	r.p.refused.add(reason)
+	return nil, &Attempt{Queued: now, Done: r.p.o.Clock.Now(), Err: err, Reason: reason}, err
+}
+
+// pick chooses a server, one that was not tried if there is one.
+func (r *run) pick(now time.Time) *server {
+	members := r.p.current(now).members
+	if len(r.tried) > 0 {
+		if rest := r.untried(members); len(rest) > 0 {
+			members = rest
+		}
+	}
+	if len(members) == 0 {
+		return nil
+	}
+	i := r.p.o.Picker.Pick(r.req, members)
+	if i < 0 || i >= len(members) {
+		i = 0
+	}
+	return members[i].s
+}
+
+func (r *run) untried(members []*Member) []*Member {
+	return slices.DeleteFunc(slices.Clone(members), func(m *Member) bool { return slices.Contains(r.tried, m.s) })
+}
+
+// mayRepeat reports whether the request may be sent again after a failure, and
+// takes it from the budget if so.
+func (r *run) mayRepeat(reason string, now time.Time) bool {
+	elsewhere := false // only another server could do better
+	switch reason {
+	case ReasonConnect, ReasonBusy:
+		elsewhere = true
+	case ReasonStatus:
+		if elsewhere = true; !repeatable(r.req) {
+			return false
+		}
+	case ReasonReset, ReasonTimeout, ReasonMalformed:
+		if !repeatable(r.req) {
+			return false
+		}
+	default:
+		return false
+	}
+	if r.upload != nil && !r.upload.again() {
+		return false
+	}
+	if elsewhere && len(r.untried(r.p.current(now).members)) == 0 {
+		return false
+	}
+	if !r.p.budget.retry(now) {
+		r.p.spent.Add(1)
+		return false
+	}
+	return true
+}
+
+// send makes one attempt at a server.
+func (r *run) send(s *server, x *exchange) (*http.Response, error) {
+	if r.upload != nil {
+		return r.stream(s, x)
+	}
+	if err := r.message.write(r.req, s); err != nil {
+		return nil, err
+	}
+	for fresh := false; ; fresh = true {
+		c, err := r.p.conn(r.ctx, s, x.attempt.Queued, fresh)
+		if err != nil {
+			return nil, err
+		}
+		unsent, err := r.exchange(s, c, x)
+		if err == nil {
+			return &x.resp, nil
+		}
+		c.close()
+		s.conns.gone()
+		if c.used == 0 || !x.attempt.FirstByte.IsZero() || !ended(err) || r.ctx.Err() != nil {
+			return nil, err
+		}
+		// A server that closes idle connections did so just now.
+		s.stale.Add(1)
+		if fresh || !unsent && !repeatable(r.req) {
+			return nil, fmt.Errorf("%w: %w", ErrStale, err)
+		}
+	}
+}
+
+// exchange sends the request over a connection and reads the head of the answer.
+// After an error the connection is the caller's to close; unsent is whether not
+// one byte of the request was taken.
+func (r *run) exchange(s *server, c *conn, x *exchange) (unsent bool, err error) {
+	p, a := r.p, &x.attempt
+	a.Connected = a.Queued
+	if c.used == 0 {
+		a.Connected = p.o.Clock.Now()
+	}
+	var stop func() bool
+	if r.ctx.Done() != nil {
+		stop = context.AfterFunc(r.ctx, c.abort)
+	}
+	n, failed := c.nc.Write(r.message.bytes)
+	a.Sent = p.o.Clock.Now()
+	if failed == nil {
+		a.BytesOut = int64(len(r.message.body))
+	} else if n == 0 && c.used > 0 {
+		unwatch(stop)
+		return true, failed
+	}
+	c.patience(p.socketTime(a.Sent), p.o.Timeouts.Header)
+	// The answer may be there although not all of the request was taken.
+	err = c.readHead(r.ctx, p.o.HeadLimit, &x.resp, func() { a.FirstByte = p.o.Clock.Now() })
+	if err == nil {
+		err = r.answer(s, c, x, stop, failed == nil)
+	} else if failed != nil {
+		err = failed
+	}
+	if err != nil {
+		unwatch(stop)
+	}
+	return false, err
+}
+
+// answer makes the answer of a head.
+func (r *run) answer(s *server, c *conn, x *exchange, stop func() bool, sent bool) error {
+	resp := &x.resp
+	f, keep, err := frame(resp, r.req.Method)
+	if err != nil {
+		return err
+	}
+	x.attempt.Status = resp.StatusCode
+	resp.Request = r.req
+	x.body = body{pool: r.p, server: s, c: c, ctx: r.ctx, stop: stop, keep: keep && sent, x: x}
+	x.body.begin(f, resp.ContentLength)
+	resp.Body = &x.body
+	if f == noBody {
+		// The connection is given back at once: not everybody reads what is empty.
+		resp.Body = http.NoBody
+		x.body.finish(io.EOF)
+	}
+	return nil
+}
+
+func unwatch(stop func() bool) {
+	if stop != nil {
+		stop()
+	}
+}
