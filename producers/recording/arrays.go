@@ -238,7 +238,7 @@ func (b *batch) fillDegrees(dst []float32, c column, a arrow.Array) error {
 		}
 		for i := range dst {
 			s := get(i)
-			v, ok := parseDegrees([]byte(s))
+			v, ok := scalar.Degrees([]byte(s))
 			if dst[i] = v; !ok {
 				dst[i] = nan
 				if !scalar.IsMissing([]byte(s)) {

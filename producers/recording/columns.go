@@ -2,13 +2,9 @@ package recording
 
 import (
 	"fmt"
-	"math"
-	"strconv"
-	"strings"
 
 	"penstock/producers/accesslog"
 	"penstock/schemas/event"
-	"penstock/schemas/scalar"
 )
 
 // column is one of DESIGN §3.1.
@@ -95,57 +91,21 @@ func setText(r *event.Request, c column, b []byte, t *interner) bool {
 		*textOf(r, c) = t.bytes(b)
 		return true
 	}
-	var ok bool
-	switch c {
-	case colTime:
-		r.Time, ok = scalar.Time(b)
-		ok = ok && isTime(r.Time)
-	case colOp:
+	if c == colOp {
+		var ok bool
 		r.Op, ok = parseOp(b)
-	case colLat:
-		r.Lat, ok = parseDegrees(b)
-	case colLon:
-		r.Lon, ok = parseDegrees(b)
-	case colTrace:
-		ok = scalar.Trace(b, &r.Trace)
-	default:
-		var v int64
-		if v, ok = scalar.Int(b); ok {
-			ok = setInt(r, c, v)
-		}
+		return ok
 	}
-	return ok
+	return r.Set(eventColumns[c], b)
 }
 
-// setInt sets a whole-number column; false if the number is outside its range.
-func setInt(r *event.Request, c column, v int64) bool {
-	switch c {
-	case colMark:
-		r.Mark = event.Timing(v)
-		return v >= 0 && v <= int64(event.Future)
-	case colBytes:
-		r.Bytes = v
-		return v >= 0 && v <= event.MaxRequestBytes
-	case colStatus:
-		r.Status = int32(v)
-		return v >= 0 && v <= math.MaxUint16
-	case colN:
-		r.N = uint8(v)
-		return v > 0 && v <= math.MaxUint8
-	case colK:
-		r.K = uint8(v)
-		return v > 0 && v <= math.MaxUint8
-	case colWait:
-		r.Wait = v
-	case colService:
-		r.Service = v
-	case colNetwork:
-		r.Network = v
-	case colOverdue:
-		r.Overdue = v
+// eventColumns are the columns as package event knows them.
+var eventColumns = func() (m [numColumns]event.Column) {
+	for i, n := range columnNames {
+		m[i], _ = event.ColumnNamed(n) // all of them are there
 	}
-	return v != event.NullInt && event.IsDelay(v)
-}
+	return m
+}()
 
 // textOf returns where a request keeps a text column.
 func textOf(r *event.Request, c column) *string {
@@ -206,12 +166,3 @@ func parseOp(b []byte) (event.Op, bool) {
 
 // maxOp is longer than any method.
 const maxOp = 24
-
-func parseDegrees(b []byte) (float32, bool) {
-	if len(b) > 64 || strings.ContainsAny(string(b), "xXpP_nN") {
-		return 0, false
-	}
-	// To 32 bits at once: twice rounded is not the same number.
-	v, err := strconv.ParseFloat(string(b), 32)
-	return float32(v), err == nil
-}

@@ -1,11 +1,11 @@
 package recording
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
 	"penstock/schemas/event"
+	"penstock/schemas/object"
 	"penstock/schemas/scalar"
 )
 
@@ -16,7 +16,7 @@ type jsonSource struct {
 	note    func(string)
 	noted   bool
 	seen    uint32
-	text    []byte // scratch for strings with escapes
+	walk    object.Walker
 	object  []byte
 	at      int64 // line of object
 	bad     fault
@@ -75,28 +75,23 @@ func syntaxOf(b []byte) string {
 
 // members walks over an object that is known to be valid JSON.
 func (s *jsonSource) members(b []byte, r *event.Request) error {
-	i := skipSpace(b, 1)
-	for b[i] != '}' {
-		name, next := s.string(b, i)
+	for s.walk.Begin(b); ; {
+		name, value, ok := s.walk.Next()
+		if !ok {
+			return nil
+		}
 		c, known := columnByName[string(name)]
-		if !known && !s.noted {
-			s.noted = true
-			noteUnknown(s.note, []string{string(clip(name, maxGot))})
-		}
-		i = skipSpace(b, next)
-		i = skipSpace(b, i+1) // the colon
-		end := valueEnd(b, i)
-		if known {
-			if err := s.member(r, c, b[i:end]); err != nil {
-				return err
+		if !known {
+			if !s.noted {
+				s.noted = true
+				noteUnknown(s.note, []string{string(clip(name, maxGot))})
 			}
+			continue
 		}
-		i = skipSpace(b, end)
-		if b[i] == ',' {
-			i = skipSpace(b, i+1)
+		if err := s.member(r, c, value); err != nil {
+			return err
 		}
 	}
-	return nil
 }
 
 // member sets one column. Of a name that stands twice the last value holds.
@@ -104,7 +99,7 @@ func (s *jsonSource) member(r *event.Request, c column, value []byte) error {
 	text := value
 	switch value[0] {
 	case '"':
-		text, _ = s.string(value, 0)
+		text = s.walk.Text(value)
 	case '{', '[', 't', 'f':
 		return s.fault(c.String(), string(clip(value, maxGot)), columnExpected[c])
 	}
@@ -116,61 +111,4 @@ func (s *jsonSource) member(r *event.Request, c column, value []byte) error {
 	}
 	s.seen |= 1 << c
 	return nil
-}
-
-// string returns the content of the string that begins at b[i] and the
-// position behind it. It is valid until the next call.
-func (s *jsonSource) string(b []byte, i int) ([]byte, int) {
-	end := valueEnd(b, i)
-	content := b[i+1 : end-1]
-	if bytes.IndexByte(content, '\\') < 0 {
-		return content, end
-	}
-	var v string
-	if json.Unmarshal(b[i:end], &v) != nil {
-		return nil, end // cannot be: the object is valid
-	}
-	s.text = append(s.text[:0], v...)
-	return s.text, end
-}
-
-func skipSpace(b []byte, i int) int {
-	for b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n' {
-		i++
-	}
-	return i
-}
-
-// valueEnd returns the position behind the value that begins at b[i].
-func valueEnd(b []byte, i int) int {
-	switch b[i] {
-	case '"':
-		for i++; b[i] != '"'; i++ {
-			if b[i] == '\\' {
-				i++
-			}
-		}
-		return i + 1
-	case '{', '[':
-		depth := 0
-		for {
-			switch b[i] {
-			case '"':
-				i = valueEnd(b, i)
-				continue
-			case '{', '[':
-				depth++
-			case '}', ']':
-				depth--
-			}
-			i++
-			if depth == 0 {
-				return i
-			}
-		}
-	}
-	for i < len(b) && b[i] != ',' && b[i] != '}' && b[i] != ']' && b[i] > ' ' {
-		i++
-	}
-	return i
 }

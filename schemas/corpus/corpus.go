@@ -9,7 +9,7 @@
 // command-*, outcome-*, location-*, operator-KEY, commit-*, request-* and gauge-*
 // (a row as JSON), header-* and mark-* (headers as JSON; marks are of a bus of
 // eight partitions), batch-*, gauges-* and pane-* (Arrow streams, .s2 if
-// compressed).
+// compressed), lines-* (batches as JSON Lines).
 package corpus
 
 import (
@@ -35,7 +35,7 @@ var Folders = []string{Good, Bad, Old, Newer}
 // File is one message.
 type File struct {
 	Folder string
-	Kind   string // decision, command, …, batch, gauges, pane
+	Kind   string // decision, command, …, batch, lines, gauges, pane
 	Name   string // the rest of the file's name, without endings
 	Data   []byte
 	S2     bool // the body is compressed
@@ -57,7 +57,9 @@ func Files(folder string) []File {
 			panic(fmt.Sprintf("corpus: %v", err)) // Embedded by the compiler: it cannot fail.
 		}
 		name, s2 := strings.CutSuffix(e.Name(), ".s2")
-		name = strings.TrimSuffix(strings.TrimSuffix(name, ".json"), ".arrow")
+		for _, ending := range []string{".json", ".jsonl", ".arrow"} {
+			name = strings.TrimSuffix(name, ending)
+		}
 		kind, rest, _ := strings.Cut(name, "-")
 		out = append(out, File{Folder: folder, Kind: kind, Name: rest, Data: data, S2: s2})
 	}

@@ -164,7 +164,7 @@ var faults = map[string]struct{ schema, decoder string }{
 	"gauge-negative-queue":            {"/queued", ""},
 	"gauge-without-site":              {"missing property 'site'", ""},
 	"header-dropped-backwards":        {"", "header Penstock-Dropped: got \"12-11;300;1431939600000000;1431939700000000\", expected first-last;rows;from;to"},
-	"header-gzip":                     {"", "header Penstock-Encoding: got \"gzip\", expected none or s2"},
+	"header-gzip":                     {"", "header Penstock-Encoding: got \"gzip\", expected none, s2 or jsonl"},
 	"header-request-2":                {"", "header Penstock-Schema: got \"request/2\", expected request/1 or gauge/1"},
 	"header-seq-0":                    {"", "header Penstock-Seq: got \"0\", expected a whole number of at least 1"},
 	"header-too-many-rows":            {"", "header Penstock-Rows: got \"8193\", expected a whole number from 0 to 8192"},

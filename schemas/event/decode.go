@@ -18,6 +18,7 @@ type Decoder struct {
 	raw    []byte
 	skip   [numColumns]bool
 	fill   filler
+	lines  lineReader
 }
 
 // Columns restricts decoding to the named columns of request/1 and time, which
@@ -35,7 +36,7 @@ func (d *Decoder) Columns(names ...string) {
 }
 
 // Decode overwrites into with the batch of a body; encoding is that of its
-// header, "" or EncodingS2. The slices of into are reused by the next Decode
+// header: "", EncodingS2 or EncodingJSONL. The slices of into are reused by the next Decode
 // into it, its strings live on; those of a column share one allocation, so that
 // whoever keeps a few of them for long does better to clone them. Columns are
 // found by name: one that is missing is absent in all rows, one that is unknown
@@ -45,7 +46,10 @@ func (d *Decoder) Columns(names ...string) {
 // ErrUndecodable, and leaves into empty.
 func (d *Decoder) Decode(body []byte, encoding string, into *Requests) error {
 	into.Reset()
-	raw, err := unpack(&d.raw, body, encoding)
+	if encoding == EncodingJSONL {
+		return d.decodeLines(body, into)
+	}
+	raw, err := unpack(&d.raw, body, encoding, requestEncodings)
 	if err != nil {
 		return err
 	}
@@ -60,8 +64,22 @@ func (d *Decoder) Decode(body []byte, encoding string, into *Requests) error {
 	return nil
 }
 
+// decodeLines decodes a body of JSON Lines.
+func (d *Decoder) decodeLines(body []byte, into *Requests) error {
+	if err := d.lines.read(into, body, &d.skip); err != nil {
+		into.clear()
+		return undecodable(err)
+	}
+	for i, skip := range d.skip {
+		if skip {
+			d.fill.drop(into, i)
+		}
+	}
+	return nil
+}
+
 // unpack returns the stream of a body, in *raw if it had to be decompressed.
-func unpack(raw *[]byte, body []byte, encoding string) ([]byte, error) {
+func unpack(raw *[]byte, body []byte, encoding, known string) ([]byte, error) {
 	switch encoding {
 	case "":
 		if len(body) > MaxDecoded {
@@ -70,7 +88,7 @@ func unpack(raw *[]byte, body []byte, encoding string) ([]byte, error) {
 		return body, nil
 	case EncodingS2:
 	default:
-		return nil, headerError(HeaderEncoding, encoding, "none or s2")
+		return nil, headerError(HeaderEncoding, encoding, known)
 	}
 	n, err := s2.DecodedLen(body)
 	if err != nil {

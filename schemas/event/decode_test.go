@@ -127,7 +127,7 @@ func TestUnusableBodies(t *testing.T) {
 		encoding string
 		expected string
 	}{
-		{"another encoding", good, "gzip", `header Penstock-Encoding: got "gzip", expected none or s2`},
+		{"another encoding", good, "gzip", `header Penstock-Encoding: got "gzip", expected none, s2 or jsonl`},
 		{"not compressed", good, "", "metadata of"},
 		{"not s2", []byte("hello, world"), "s2", "body is not s2"},
 		{"cut", good[:len(good)/2], "s2", "body is not s2"},

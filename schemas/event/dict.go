@@ -1,6 +1,10 @@
 package event
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"strings"
+	"unsafe"
+)
 
 // Dict is a dictionary column: a code a row and the distinct values. Code −1 is
 // absent. The zero value is an empty column, ready to use.
@@ -45,8 +49,21 @@ func (d *Dict) add(s string) int {
 	return 0
 }
 
+// addBytes is add for bytes that are somebody else's.
+func (d *Dict) addBytes(b []byte) int {
+	n := len(d.Values)
+	d.Codes = append(d.Codes, d.intern(unsafe.String(unsafe.SliceData(b), len(b)), true))
+	if len(d.Values) > n {
+		return len(b) + 4
+	}
+	return 0
+}
+
 // Intern returns the code of s, adding it to Values if it is new.
-func (d *Dict) Intern(s string) int32 {
+func (d *Dict) Intern(s string) int32 { return d.intern(s, false) }
+
+// intern is Intern; of a borrowed string a copy is kept.
+func (d *Dict) intern(s string, borrowed bool) int32 {
 	if s == "" {
 		return NullCode
 	}
@@ -62,6 +79,9 @@ func (d *Dict) Intern(s string) int32 {
 	for i := h & mask; ; i = (i + 1) & mask {
 		slot := d.slots[i]
 		if slot == 0 {
+			if borrowed {
+				s = strings.Clone(s)
+			}
 			d.Values = append(d.Values, s)
 			d.indexed++
 			d.slots[i] = h<<32 | uint64(d.indexed)
@@ -70,7 +90,7 @@ func (d *Dict) Intern(s string) int32 {
 		}
 		if slot>>32 == h {
 			if c := int32(uint32(slot)) - 1; d.Values[c] == s {
-				d.last, d.code = s, c
+				d.last, d.code = d.Values[c], c
 				return c
 			}
 		}

@@ -196,7 +196,7 @@ type GaugeDecoder struct {
 // Decode overwrites into with the batch of a body; see Decoder.Decode.
 func (d *GaugeDecoder) Decode(body []byte, encoding string, into *Gauges) error {
 	into.Reset()
-	raw, err := unpack(&d.raw, body, encoding)
+	raw, err := unpack(&d.raw, body, encoding, gaugeEncodings)
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,20 @@ const (
 	HeaderUpto      = "Penstock-Upto"
 )
 
-// EncodingS2 is the one body encoding besides none.
-const EncodingS2 = "s2"
+// Encodings of a body besides none, which is Arrow IPC.
+const (
+	// EncodingS2 is Arrow IPC as one s2 block.
+	EncodingS2 = "s2"
+	// EncodingJSONL is JSON Lines, a row an object, for requests alone: for those
+	// who have no Arrow.
+	EncodingJSONL = "jsonl"
+)
+
+// What errors say of encodings.
+const (
+	gaugeEncodings   = "none or s2"
+	requestEncodings = "none, s2 or jsonl"
+)
 
 // Fields is the shape of message headers; nats.Header converts to it.
 type Fields = map[string][]string
@@ -32,7 +44,7 @@ type Fields = map[string][]string
 // Header is what the headers of a batch say.
 type Header struct {
 	Schema    string // RequestSchema or GaugeSchema
-	Encoding  string // "" or EncodingS2
+	Encoding  string // "", EncodingS2 or EncodingJSONL
 	Run       string
 	Seq       uint64 // 1, 2, 3 … per run and partition
 	Rows      int
@@ -82,8 +94,11 @@ func ParseHeader(f Fields) (Header, error) {
 		return Header{}, fmt.Errorf("header %s: got %.60q, expected %s or %s: %w",
 			HeaderSchema, h.Schema, RequestSchema, GaugeSchema, ErrSchema)
 	}
-	if h.Encoding != "" && h.Encoding != EncodingS2 {
-		return Header{}, headerError(HeaderEncoding, h.Encoding, "none or s2")
+	if h.Encoding == EncodingJSONL && h.Schema != RequestSchema {
+		return Header{}, headerError(HeaderEncoding, h.Encoding, gaugeEncodings)
+	}
+	if h.Encoding != "" && h.Encoding != EncodingS2 && h.Encoding != EncodingJSONL {
+		return Header{}, headerError(HeaderEncoding, h.Encoding, requestEncodings)
 	}
 	if err := checkRun(h.Run); err != nil {
 		return Header{}, err

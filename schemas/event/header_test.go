@@ -71,7 +71,7 @@ func TestUnusableHeadersNameThem(t *testing.T) {
 	for _, c := range []struct{ name, value, expected string }{
 		{"Schema", "request/2", `header Penstock-Schema: got "request/2", expected request/1 or gauge/1: unknown schema`},
 		{"Schema", none, `header Penstock-Schema: got "", expected request/1 or gauge/1: unknown schema`},
-		{"Encoding", "gzip", `header Penstock-Encoding: got "gzip", expected none or s2: undecodable event`},
+		{"Encoding", "gzip", `header Penstock-Encoding: got "gzip", expected none, s2 or jsonl: undecodable event`},
 		{"Run", none, `header Penstock-Run: got "", expected 1 to 128 characters: undecodable event`},
 		{"Run", strings.Repeat("r", 129), `header Penstock-Run: got "` + strings.Repeat("r", 60) + `", expected 1 to 128 characters: undecodable event`},
 		{"Run", "a b", `header Penstock-Run: got "a b", expected printable ASCII without spaces: undecodable event`},

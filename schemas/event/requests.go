@@ -42,6 +42,14 @@ func (b *Requests) Size() int { return b.size }
 // Append adds a row. It allocates only where a column grows or a string is new
 // to the batch. The row is not checked (Request.Check).
 func (b *Requests) Append(r *Request) {
+	b.appendFixed(r)
+	b.size += b.ID.add(r.ID) + b.User.add(r.User) + b.Owner.add(r.Owner) +
+		b.FromComponent.add(r.FromComponent) + b.FromSite.add(r.FromSite) + b.ToComponent.add(r.ToComponent) +
+		b.ToSite.add(r.ToSite) + b.ToServer.add(r.ToServer) + b.Class.add(r.Class) + b.Outcome.add(r.Outcome)
+}
+
+// appendFixed adds a row to all columns but those of texts.
+func (b *Requests) appendFixed(r *Request) {
 	b.Time = append(b.Time, r.Time)
 	b.Mark = append(b.Mark, uint8(r.Mark))
 	b.Op = append(b.Op, uint8(r.Op))
@@ -56,9 +64,7 @@ func (b *Requests) Append(r *Request) {
 	b.Network = append(b.Network, r.Network)
 	b.Overdue = append(b.Overdue, r.Overdue)
 	b.Trace = append(b.Trace, r.Trace)
-	b.size += rowSize + b.ID.add(r.ID) + b.User.add(r.User) + b.Owner.add(r.Owner) +
-		b.FromComponent.add(r.FromComponent) + b.FromSite.add(r.FromSite) + b.ToComponent.add(r.ToComponent) +
-		b.ToSite.add(r.ToSite) + b.ToServer.add(r.ToServer) + b.Class.add(r.Class) + b.Outcome.add(r.Outcome)
+	b.size += rowSize
 }
 
 // Grow makes room for rows, so that their columns need not grow one by one.

@@ -1,6 +1,6 @@
-// Package scalar reads the single values of recordings, logs and events as text has them:
-// numbers, times, trace ids, and what stands for a missing value (DESIGN §3.1).
-// 5 and 5.0 are one number, and what is missing is never 0.
+// Package scalar reads the single values of recordings, logs and events as text
+// has them: numbers, times, trace ids, and what stands for a missing value (DESIGN
+// §3.1). 5 and 5.0 are one number, and what is missing is never 0.
 //
 // Everything here is pure. What is not a value of the kind that is asked for is
 // reported by false, never by a panic.
@@ -47,6 +47,16 @@ func Float(b []byte) (float64, bool) {
 	}
 	v, err := strconv.ParseFloat(string(b), 64)
 	return v, err == nil
+}
+
+// Degrees reads a decimal number of 32 bits.
+func Degrees(b []byte) (float32, bool) {
+	if len(b) > 64 || bytes.ContainsAny(b, "xXpP_nN") {
+		return 0, false
+	}
+	// To 32 bits at once: twice rounded is not the same number.
+	v, err := strconv.ParseFloat(string(b), 32)
+	return float32(v), err == nil
 }
 
 // Trace reads the 32 hexadecimal digits of a W3C trace id.
