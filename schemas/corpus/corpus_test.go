@@ -52,6 +52,9 @@ func decode(f corpus.File) (message any, err error, has bool) {
 	case "batch":
 		into := new(event.Requests)
 		message, err = into, new(event.Decoder).Decode(f.Data, encoding, into)
+	case "lines", "request":
+		into := new(event.Requests)
+		message, err = into, new(event.Decoder).Decode(oneLine(f), event.EncodingJSONL, into)
 	case "gauges":
 		into := new(event.Gauges)
 		message, err = into, new(event.GaugeDecoder).Decode(f.Data, encoding, into)
@@ -59,6 +62,16 @@ func decode(f corpus.File) (message any, err error, has bool) {
 		return nil, nil, false
 	}
 	return message, err, true
+}
+
+// oneLine is a body of JSON Lines; a row that stands over several lines for the
+// eye is put on one.
+func oneLine(f corpus.File) []byte {
+	var b bytes.Buffer
+	if f.Kind == "lines" || json.Compact(&b, f.Data) != nil {
+		return f.Data
+	}
+	return b.Bytes()
 }
 
 // validate checks a message against its schema. It reports false for kinds
@@ -123,7 +136,7 @@ func TestGoodOldAndNewerMessagesAreRead(t *testing.T) {
 			}
 		}
 	}
-	for _, k := range append(schemas.Names(), "header", "mark", "batch", "gauges", "pane") {
+	for _, k := range append(schemas.Names(), "header", "mark", "batch", "lines", "gauges", "pane") {
 		if kinds[k] < 1 {
 			t.Errorf("no message of kind %s", k)
 		}
@@ -170,6 +183,23 @@ var faults = map[string]struct{ schema, decoder string }{
 	"header-too-many-rows":            {"", "header Penstock-Rows: got \"8193\", expected a whole number from 0 to 8192"},
 	"header-watermark-in-words":       {"", "header Penstock-Watermark: got \"now\""},
 	"header-without-run":              {"", "header Penstock-Run: got \"\", expected 1 to 128 characters"},
+	"header-gauges-as-lines":          {"", "header Penstock-Encoding: got \"jsonl\", expected none or s2"},
+	"lines-array":                     {"", "row 0: got \"[{\\\"time\\\":1431857103,\\\"op\\\":\\\"read\\\",\\\"bytes\\\":1}]\", expected a JSON object on one line"},
+	"lines-bytes-absurd":              {"", "column bytes: row 0: got \"137438953473\", expected a whole number from 0 to 137438953472"},
+	"lines-delay-of-ages":             {"", "column wait_us: row 0: got \"3162240000000001\", expected microseconds, at most 100 years either way"},
+	"lines-fraction-of-a-byte":        {"", "column bytes: row 1: got \"1.5\", expected a whole number from 0 to 137438953472"},
+	"lines-half":                      {"", "row 1: got \"{\\\"time\\\":1431857103,\\\"op\\\":\\\"re\", expected a JSON object on one line"},
+	"lines-long-owner":                {"", "column owner: row 0 has 1025 bytes, expected at most 1024"},
+	"lines-method":                    {"", "column op: row 0: got \"GET\", expected read or write"},
+	"lines-north-of-the-pole":         {"", "column lat: row 0: got \"90.5\", expected degrees from -90 to 90"},
+	"lines-not-utf8":                  {"", "column owner: row 0: got \"\\xff\\xfe\", expected UTF-8"},
+	"lines-over-lines":                {"", "row 0: got \"{\\\"time\\\":1431857103,\", expected a JSON object on one line"},
+	"lines-owner-object":              {"", "column owner: row 0: got \"{\\\"id\\\":7}\", expected text"},
+	"lines-short-trace":               {"", "column trace: row 0: got \"0af7\", expected 32 hexadecimal digits"},
+	"lines-status-true":               {"", "column status: row 0: got \"true\", expected a status from 0 to 65535"},
+	"lines-time-in-words":             {"", "column time: row 0: got \"now\", expected RFC 3339 or Unix s, ms, us or ns, between 1900 and 2200"},
+	"lines-time-of-the-romans":        {"", "column time: row 0: got \"-62135596800\", expected RFC 3339"},
+	"lines-without-op":                {"", "column op: row 0: missing, expected read or write"},
 	"location-unknown-state":          {"/state: value must be one of 'live', 'moving', 'retired'", "field state: got \"gone\", expected live, moving or retired"},
 	"location-version-text":           {"/version: got string, want integer", "cannot unmarshal string into Go struct field Location.version of type uint64"},
 	"location-without-site":           {"missing property 'site'", "field site: got \"\", expected 1 to 1024 bytes"},
@@ -184,13 +214,13 @@ var faults = map[string]struct{ schema, decoder string }{
 	"outcome-table-without-epoch":     {"missing property 'epoch'", "field epoch: got \"0\", expected the epoch of the table, at least 1"},
 	"outcome-unknown-status":          {"/status: value must be one of", "field status: got \"ok\", expected done, failed, refused, expired, advised, already-applied or imported"},
 	"outcome-without-owner":           {"missing property 'owner'", "field owner: got \"\", expected 1 to 1024 bytes"},
-	"request-negative-bytes":          {"/bytes", ""},
-	"request-north-of-the-pole":       {"/lat", ""},
-	"request-short-trace":             {"/trace", ""},
-	"request-status-text":             {"/status", ""},
-	"request-time-in-words":           {"/time", ""},
-	"request-unknown-op":              {"/op: value must be one of 'read', 'write'", ""},
-	"request-without-op":              {"missing property 'op'", ""},
+	"request-negative-bytes":          {"/bytes", "column bytes: row 0: "},
+	"request-north-of-the-pole":       {"/lat", "column lat: row 0: "},
+	"request-short-trace":             {"/trace", "column trace: row 0: "},
+	"request-status-text":             {"/status", "column status: row 0: "},
+	"request-time-in-words":           {"/time", "column time: row 0: "},
+	"request-unknown-op":              {"/op: value must be one of 'read', 'write'", "column op: row 0: "},
+	"request-without-op":              {"missing property 'op'", "column op: row 0: missing"},
 }
 
 func TestBadMessagesAreRefused(t *testing.T) {
