@@ -15,6 +15,7 @@ var (
 	ErrSnapshot = errors.New("not a usable snapshot of a directory")
 
 	// Why the following of the bus ended and begins again.
+	errLost        = errors.New("the connection was lost")
 	errReconnected = errors.New("the connection was made anew")
 	errReset       = errors.New("the bucket was made anew or set back")
 	errPurged      = errors.New("the bus holds fewer keys than were seen")

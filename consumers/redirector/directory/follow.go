@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"penstock/infra/bus"
@@ -14,7 +15,7 @@ import (
 )
 
 const (
-	// tick is how often a follower looks around.
+	// tick is how often a follower looks around, or more often if Check is shorter.
 	tick = 500 * time.Millisecond
 	// askTimeout bounds a question to the bus.
 	askTimeout = 5 * time.Second
@@ -80,6 +81,8 @@ func (f *follower) run(ctx context.Context) (err error) {
 		d.leaveStep()
 		d.reader.Store(nil)
 	}()
+	ctx, release := f.whileConnected(ctx)
+	defer release()
 	f.reconnects = d.opts.Client.NC.Stats().Reconnects
 	state, err := f.look(ctx)
 	if err != nil {
@@ -95,12 +98,12 @@ func (f *follower) run(ctx context.Context) (err error) {
 		f.loaded()
 	}
 	f.checked = d.clock.Now()
-	ticker := d.clock.NewTicker(tick)
+	ticker := d.clock.NewTicker(min(tick, d.opts.Check))
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return context.Cause(ctx)
 		case m, open := <-f.r.C():
 			if !open {
 				return f.fault(errors.Join(f.r.Err(), errEnded))
@@ -113,6 +116,27 @@ func (f *follower) run(ctx context.Context) (err error) {
 				return f.fault(err)
 			}
 		}
+	}
+}
+
+// whileConnected returns a context that also ends with the connection: questions
+// that were under way then would wait for their answers in vain.
+func (f *follower) whileConnected(ctx context.Context) (_ context.Context, release func()) {
+	nc := f.d.opts.Client.NC
+	ctx, cancel := context.WithCancelCause(ctx)
+	changes := nc.StatusChanged(nats.RECONNECTING, nats.DISCONNECTED, nats.CLOSED)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-changes:
+			cancel(errLost)
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		cancel(nil)
+		watch.Wait()
+		nc.RemoveStatusListener(changes)
 	}
 }
 

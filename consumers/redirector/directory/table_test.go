@@ -3,6 +3,7 @@ package directory
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -130,6 +131,69 @@ func same(t *rapid.T, table *table, oracle map[string]place) {
 	if n != len(oracle) || int(table.owners.Load()) != n || int(table.bytes.Load()) != bytes {
 		t.Fatalf("%d owners, counted %d, expected %d; %d bytes, counted %d", n, table.owners.Load(), len(oracle), bytes, table.bytes.Load())
 	}
+}
+
+// TestTableIsAMapForLong is the same over many more changes, in phases that grow,
+// change, and shrink, while others look up.
+func TestTableIsAMapForLong(t *testing.T) {
+	rounds, each := 6, 20_000
+	if os.Getenv("PENSTOCK_WHOLE") != "" {
+		rounds = 100
+	}
+	table := newTable(3)
+	oracle := map[string]place{}
+	var done atomic.Bool
+	var readers sync.WaitGroup
+	for r := range 2 {
+		readers.Go(func() {
+			rnd := rand.New(rand.NewPCG(2, uint64(r)))
+			for !done.Load() {
+				o := longID(rnd)
+				if b := table.find(o); b != nil {
+					if p, _ := placeOf(b); p.since.Unix() != int64(len(o)) || uint64(p.site) != p.version%1000 {
+						t.Errorf("%.20q: %+v", o, p)
+						return
+					}
+				}
+			}
+		})
+	}
+	rnd := rand.New(rand.NewPCG(3, 3))
+	for round := range rounds {
+		removals := []int{1, 5, 9}[round%3] // of ten
+		for range each {
+			o := longID(rnd)
+			if rnd.IntN(10) < removals {
+				if _, had := oracle[o]; table.remove(o) != had {
+					t.Fatalf("%.20q: had %v", o, had)
+				}
+				delete(oracle, o)
+				continue
+			}
+			v := rnd.Uint64() >> rnd.IntN(64)
+			p := place{site: uint32(v % 1000), version: v, since: time.Unix(int64(len(o)), 0).UTC()}
+			table.put(o, p)
+			oracle[o] = p
+		}
+		if n := int(table.owners.Load()); n != len(oracle) {
+			t.Fatalf("%d owners, expected %d", n, len(oracle))
+		}
+		for o, want := range oracle {
+			if b := table.find(o); b == nil {
+				t.Fatalf("%.20q is missing", o)
+			} else if got, _ := placeOf(b); got != want {
+				t.Fatalf("%.20q: %+v, expected %+v", o, got, want)
+			}
+		}
+	}
+	done.Store(true)
+	readers.Wait()
+}
+
+// longID is one of 5,000 ids of 6 to 105 bytes.
+func longID(rnd *rand.Rand) string {
+	n := rnd.IntN(5000)
+	return fmt.Sprintf("o%05d%s", n, strings.Repeat("-", n%100))
 }
 
 // TestReadersSeeWholeRecords: while a writer changes, removes, grows and shrinks,
