@@ -1,6 +1,7 @@
-// Package testserver runs the real servers that tests of stores need: one of a
-// kind for a test binary, on a free port of the loopback interface, with its
-// files in a temporary folder.
+// Package testserver runs the real servers that tests need, on free ports of the
+// loopback interface, with their files in a temporary folder: stores, one of a
+// kind for a test binary, and the proxies that ours is measured beside (NGINX,
+// HAProxy), one for each call, with wrk to load them.
 //
 // # States
 //

@@ -11,12 +11,16 @@ import (
 // logFile holds what a guarded program says, in its home.
 const logFile = "log"
 
+// pidFile holds the number of a guarded program's process, in its home.
+const pidFile = "pid"
+
 // guard runs a program until its standard input ends, which it does when the
 // process at the other end closes it or is gone, and then removes the program's
 // folder. A test binary that is killed can't do that by itself.
 const guard = `home=$1 signal=$2; shift 2
 "$@" </dev/null &
 pid=$!
+echo $pid >"$home/` + pidFile + `"
 while read -r _; do :; done
 kill -$signal $pid 2>/dev/null
 wait $pid 2>/dev/null

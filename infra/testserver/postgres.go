@@ -150,7 +150,7 @@ func postgresFolder(ctx context.Context) (string, error) {
 	if err == nil || os.Geteuid() != 0 {
 		return folder, err
 	}
-	cache, err := cacheFolder("postgresql")
+	cache, err := cacheFolder("debian")
 	if err != nil {
 		return "", err
 	}
@@ -162,15 +162,8 @@ func postgresFolder(ctx context.Context) (string, error) {
 	if folder, err := findPostgres(); err == nil {
 		return folder, nil
 	}
-	for _, args := range [][]string{
-		{"update", "-qq"},
-		{"install", "-y", "-qq", "--no-install-recommends", "postgresql"},
-	} {
-		cmd := exec.CommandContext(ctx, "apt-get", args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("apt-get %s: %w: %s", args[0], err, out)
-		}
+	if err := aptInstall(ctx, "postgresql"); err != nil {
+		return "", err
 	}
 	return findPostgres()
 }
