@@ -82,7 +82,7 @@ func TestClientNeedsStreams(t *testing.T) {
 		t.Errorf("client of an empty bus: %v", err)
 	}
 	var diff *bus.DiffError
-	if err := b.Check(testContext(t)); !errors.As(err, &diff) || len(diff.Diffs) != 9 {
+	if err := b.Check(testContext(t)); !errors.As(err, &diff) || len(diff.Diffs) != 10 {
 		t.Errorf("check of an empty bus: %v", err)
 	}
 }

@@ -72,7 +72,7 @@ func (b *Bus) keyValues() []jetstream.KeyValueConfig {
 	}
 	members := kv(subject.MembersKV)
 	members.TTL, members.Storage = 5*time.Second, jetstream.MemoryStorage
-	return []jetstream.KeyValueConfig{kv(subject.LocationsKV), kv(subject.OperatorKV), members}
+	return []jetstream.KeyValueConfig{kv(subject.LocationsKV), kv(subject.OperatorKV), kv(subject.EntriesKV), members}
 }
 
 func (b *Bus) objects() jetstream.ObjectStoreConfig {

@@ -26,7 +26,7 @@ type Store struct {
 }
 
 // ownBuckets are what Penstock keeps for itself on the bus.
-var ownBuckets = []string{subject.LocationsKV, subject.OperatorKV, subject.MembersKV, subject.SnapshotsBucket}
+var ownBuckets = []string{subject.LocationsKV, subject.OperatorKV, subject.MembersKV, subject.EntriesKV, subject.SnapshotsBucket}
 
 const expectedStore = "dir:FOLDER, postgres://USER@HOST/DATABASE, s3://BUCKET/PREFIX?endpoint=URL&region=NAME or jetstream:BUCKET"
 

@@ -30,6 +30,7 @@ const (
 	LocationsKV     = "locations"
 	OperatorKV      = "operator"
 	MembersKV       = "members"
+	EntriesKV       = "entries" // entry points that take part in moves, and moves that hold writes there
 	SnapshotsBucket = "snapshots"
 )
 
@@ -156,3 +157,9 @@ func OutcomesOf(kind string) string { return "outcomes." + kind + ".*" }
 
 // Rejects is where a message that cannot be used is parked.
 func Rejects(reason, entry string) string { return "rejects." + Encode(reason) + "." + Encode(entry) }
+
+// Gate is where an entry point of a site is asked to hold writes.
+func Gate(site, entry string) string { return "gate." + Encode(site) + "." + Encode(entry) }
+
+// GateWhere is where movers tell for sure where an owner is.
+const GateWhere = "gate.where"

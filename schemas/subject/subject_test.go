@@ -111,6 +111,8 @@ func TestSubjects(t *testing.T) {
 		strings.Join(subject.Streams, " "):          "EVENTS WINDOWS COMMANDS OUTCOMES REJECTS",
 		subject.LocationsKV + subject.OperatorKV:    "locationsoperator",
 		subject.MembersKV + subject.SnapshotsBucket: "memberssnapshots",
+		subject.Gate("us west", "web-1"):            "gate.b64=dXMgd2VzdA.web-1",
+		subject.GateWhere + subject.EntriesKV:       "gate.whereentries",
 	} {
 		if got != expected {
 			t.Errorf("got %q, expected %q", got, expected)

@@ -28,6 +28,7 @@ func TestVerbsSpeakJSON(t *testing.T) {
 		Fine        bool                                     `json:"fine"`
 		Replicas    int                                      `json:"replicas"`
 		Partitions  int                                      `json:"partitions"`
+		Window      string                                   `json:"window"`
 		Differences []struct{ Of, Field, Have, Want string } `json:"differences"`
 	}
 	var made, same, differs initialised
@@ -35,7 +36,7 @@ func TestVerbsSpeakJSON(t *testing.T) {
 	decoded(0, &made, "init", "--nats", b.URL(), "--partitions", "3")
 	decoded(0, &same, "init", "--check", "--nats", b.URL(), "--partitions", "3")
 	for _, s := range []initialised{made, same} {
-		if !s.Fine || s.Replicas != 1 || s.Partitions != 3 || s.Differences == nil || len(s.Differences) > 0 {
+		if !s.Fine || s.Replicas != 1 || s.Partitions != 3 || s.Window != "1h" || s.Differences == nil || len(s.Differences) > 0 {
 			t.Errorf("init: %+v", s)
 		}
 	}
