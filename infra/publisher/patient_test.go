@@ -1,9 +1,11 @@
 package publisher
 
 import (
+	"context"
 	"errors"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -57,5 +59,35 @@ func TestABusThatComesLater(t *testing.T) {
 	s := readAll(t, bustest.Client(t, right))
 	if len(s.rows) != 300 || p.Stats().Sent != 300 {
 		t.Errorf("%d rows are there, %d sent", len(s.rows), p.Stats().Sent)
+	}
+}
+
+// TestCloseWithoutTime: whoever has no time to wait for the bus loses nothing that
+// was published; the next start has it.
+func TestCloseWithoutTime(t *testing.T) {
+	t.Parallel()
+	b := bustest.Start(t)
+	c := bustest.Client(t, b)
+	b.Suspend()
+	dir := t.TempDir()
+	for k := range 20 {
+		p := newLive(t, c, func(o *Options) { o.SpoolDir, o.MaxAge = dir, time.Hour })
+		for i := range 50 {
+			r := row(50*k + i)
+			p.Publish(&r)
+		}
+		none, cancel := context.WithCancel(t.Context())
+		cancel()
+		_ = p.Close(none) // there is nobody to acknowledge anything
+	}
+	if err := b.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	p := newLive(t, c, func(o *Options) { o.SpoolDir = dir })
+	if err := p.Close(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	if s := readAll(t, c); len(s.rows) != 1000 {
+		t.Errorf("%d rows are there, 1000 were published", len(s.rows))
 	}
 }

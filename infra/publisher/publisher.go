@@ -260,6 +260,7 @@ func (p *Publisher) Close(ctx context.Context) error {
 			p.count.forgotten(p.out.forget())
 		}
 		err := p.drain(ctx)
+		p.packed()
 		p.stop()
 		p.tasks.Wait()
 		p.link.close()
@@ -270,6 +271,20 @@ func (p *Publisher) Close(ctx context.Context) error {
 		p.closed = err
 	})
 	return p.closed
+}
+
+// packed waits until the packer has taken up everything that was cut, if there is
+// a spool to put it into: that needs no bus and no patience.
+func (p *Publisher) packed() {
+	for p.spool != nil {
+		p.out.mu.Lock()
+		room, left := p.out.room, len(p.out.raw)
+		p.out.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		<-room
+	}
 }
 
 // drain waits until nothing is undone.
