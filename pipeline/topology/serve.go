@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"penstock/consumers/aggregator"
@@ -51,11 +52,10 @@ type Serve struct {
 // serving is a process that serves.
 type serving struct {
 	*Serve
+	*lookout
 	bus     *bus.Bus
 	parts   *Parts
 	metrics *telemetry.Metrics
-	ready   *telemetry.Readiness
-	watched []watched
 	server  *telemetry.Server
 	stores  Stores // of the executor
 }
@@ -78,14 +78,14 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 			return err // Before anything is made on the bus.
 		}
 	}
-	v := &serving{Serve: s, parts: NewParts(s.Logger), ready: telemetry.NewReadiness(clock.System())}
+	v := &serving{Serve: s, lookout: newLookout(), parts: NewParts(s.Logger)}
 	registry := telemetry.NewRegistry()
 	if v.metrics, err = telemetry.New(registry, clock.System()); err != nil {
 		return err
 	}
 	if v.bus, err = bus.Open(ctx, bus.Options{
 		URL: s.NATS, Prefix: s.Prefix, Dir: s.dir("bus"), Listen: s.Listen, Name: "penstock-" + s.Name,
-		Partitions: s.Config.Bus.Partitions, Sync: syncOf(s.Config), Logger: s.Logger, Registerer: registry,
+		Partitions: s.Config.Bus.Partitions, Window: s.Config.Placement.Window.Std(), Sync: syncOf(s.Config), Logger: s.Logger, Registerer: registry,
 	}); err != nil {
 		return err
 	}
@@ -93,12 +93,10 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 	if err := v.streams(ctx); err != nil {
 		return err
 	}
-	if s.Config.Telemetry.Listen != "" {
-		if v.server, err = telemetry.NewServer(telemetry.ServerOptions{
-			Gatherer: registry, Listen: s.Config.Telemetry.Listen, Logger: s.Logger, Readiness: v.ready, Token: s.token(),
-		}); err != nil {
-			return err
-		}
+	if v.server, err = telemetryServer(s.Config, registry, v.ready, s.Logger); err != nil {
+		return err
+	}
+	if v.server != nil {
 		defer v.server.Close()
 	}
 	defer func() { err = errors.Join(err, v.stores.Close()) }()
@@ -106,7 +104,7 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 		return errors.Join(err, v.parts.Stop())
 	}
 	started = true
-	return v.wait(ctx)
+	return wait(ctx, v.parts, s.Logger)
 }
 
 func (s *Serve) complete() error {
@@ -155,16 +153,28 @@ func (s *Serve) dir(name string) string {
 	return filepath.Join(s.State, name)
 }
 
-func (s *Serve) token() string {
-	if s.Config.Telemetry.TokenFile == "" {
-		return ""
+// telemetryServer binds the endpoint for metrics and health; nil if there is none.
+func telemetryServer(cfg *config.Config, g prometheus.Gatherer, ready *telemetry.Readiness, log zerolog.Logger) (*telemetry.Server, error) {
+	if cfg.Telemetry.Listen == "" {
+		return nil, nil
 	}
-	b, err := os.ReadFile(s.Config.Telemetry.TokenFile)
+	token, err := secretFile("telemetry.token_file", cfg.Telemetry.TokenFile)
 	if err != nil {
-		s.Logger.Error().Err(err).Msg("telemetry.token_file cannot be read")
-		return "" // Off loopback the server refuses to start without one.
+		return nil, err
 	}
-	return strings.TrimSpace(string(b))
+	return telemetry.NewServer(telemetry.ServerOptions{Gatherer: g, Listen: cfg.Telemetry.Listen, Logger: log, Readiness: ready, Token: token})
+}
+
+// secretFile reads a secret, "" if no file is named.
+func secretFile(field, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return "", fmt.Errorf("%s cannot be read: %w", field, err)
+	}
+	return strings.TrimSpace(string(b)), nil
 }
 
 func syncOf(cfg *config.Config) bus.Sync {
@@ -190,9 +200,9 @@ func (v *serving) streams(ctx context.Context) error {
 		if v.Prefix != "" {
 			prefix = " --prefix " + v.Prefix
 		}
-		return fmt.Errorf("%w\nthis makes what is missing: penstock init --nats %s%s --partitions %d", err, v.NATS, prefix, v.Config.Bus.Partitions)
+		return fmt.Errorf("%w\nthis makes what is missing: penstock init --nats %s%s --partitions %d --window %s", err, v.NATS, prefix, v.Config.Bus.Partitions, v.Config.Placement.Window)
 	}
-	return fmt.Errorf("%w\nnothing was changed: change the streams or bus.partitions, or keep apart with --prefix", err)
+	return fmt.Errorf("%w\nnothing was changed: change the streams, or bus.partitions and placement.window, or keep apart with --prefix", err)
 }
 
 // start starts the roles, in stop order, and the telemetry server last: it
@@ -259,20 +269,4 @@ func (v *serving) startExecutor(ctx context.Context) error {
 		return "commands are pending and none is delivered, or a move of before is being finished"
 	})
 	return v.watchPurge(ctx, m)
-}
-
-// wait serves until the context ends or a part fails, then stops the parts.
-func (v *serving) wait(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		v.Logger.Info().Msg("stopping")
-	case <-v.parts.Failed().Done():
-		v.Logger.Error().Err(context.Cause(v.parts.Failed())).Msg("a part cannot go on: stopping")
-	}
-	cause := context.Cause(v.parts.Failed())
-	// What failed is among what Stop returns, beside what failed on the way down.
-	if err := v.parts.Stop(); err != nil {
-		return err
-	}
-	return cause
 }

@@ -30,18 +30,26 @@ type watched struct {
 	waiting func() string
 }
 
+// lookout makes readiness follow the parts of a process.
+type lookout struct {
+	ready   *telemetry.Readiness
+	watched []watched
+}
+
+func newLookout() *lookout { return &lookout{ready: telemetry.NewReadiness(clock.System())} }
+
 // watch makes readiness follow what a part waits for, "" if for nothing. It must
 // be called before look runs.
-func (v *serving) watch(name string, waiting func() string) {
-	v.watched = append(v.watched, watched{v.ready.Part(name), waiting})
+func (l *lookout) watch(name string, waiting func() string) {
+	l.watched = append(l.watched, watched{l.ready.Part(name), waiting})
 }
 
 // look asks each part how it stands until the context ends.
-func (v *serving) look(ctx context.Context) error {
+func (l *lookout) look(ctx context.Context) error {
 	t := clock.System().NewTicker(lookEvery)
 	defer t.Stop()
 	for {
-		for _, w := range v.watched {
+		for _, w := range l.watched {
 			if reason := w.waiting(); reason != "" {
 				w.part.NotReady(reason)
 			} else {
@@ -51,7 +59,7 @@ func (v *serving) look(ctx context.Context) error {
 		select {
 		case <-t.C():
 		case <-ctx.Done():
-			for _, w := range v.watched {
+			for _, w := range l.watched {
 				w.part.NotReady("stopping")
 			}
 			return nil
