@@ -110,8 +110,10 @@ type Health struct {
 	Path     string   `yaml:"path"` // asked with GET; empty asks nothing
 	Interval Duration `yaml:"interval"`
 	Timeout  Duration `yaml:"timeout"`
-	Down     int      `yaml:"down"` // failures in a row
-	Up       int      `yaml:"up"`   // answers in a row
+	Down     int      `yaml:"down"` // failed probes in a row
+	Up       int      `yaml:"up"`   // answered probes in a row
+	// Failures is how many requests in a row have to fail; 0 takes no server out.
+	Failures int      `yaml:"failures"`
 	Eject    Duration `yaml:"eject"`
 	// MaxEjected is the part of a site's servers that may be out at a time.
 	MaxEjected float64 `yaml:"max_ejected"`
@@ -142,7 +144,7 @@ func defaultEntry() Entry {
 		},
 		Retry: Retry{Attempts: 2, Budget: 0.2},
 		Health: Health{
-			Interval: Duration(5 * time.Second), Timeout: Duration(time.Second), Down: 3, Up: 2,
+			Interval: Duration(5 * time.Second), Timeout: Duration(time.Second), Down: 3, Up: 2, Failures: 5,
 			Eject: Duration(10 * time.Second), MaxEjected: 0.5,
 		},
 		Spool: 1_000_000_000,

@@ -66,6 +66,7 @@ func (c *checker) health(e *Entry) {
 	c.need(h.Timeout > 0, "entry.health.timeout", h.Timeout.String(), "more than 0")
 	c.between("entry.health.down", float64(h.Down), 1, 1000)
 	c.between("entry.health.up", float64(h.Up), 1, 1000)
+	c.between("entry.health.failures", float64(h.Failures), 0, 1e6)
 	c.need(h.Eject > 0, "entry.health.eject", h.Eject.String(), "more than 0")
 	c.between("entry.health.max_ejected", h.MaxEjected, 0, 1)
 }
