@@ -1,276 +1,239 @@
 package accesslog
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 )
 
-// Field is what a part of a line means.
-type Field uint8
-
-// The fields that a pattern may name. Ident, Login, Referer and Agent are
-// matched and not used.
-const (
-	Host Field = iota
-	Ident
-	Login
-	Time
-	Request
-	Status
-	Bytes
-	Referer
-	Agent
-	numFields
-)
-
-var fieldNames = [numFields]string{
-	"host", "ident", "login", "time", "request", "status", "bytes", "referer", "agent",
-}
-
-// String returns the name as it stands in patterns and errors.
-func (f Field) String() string { return fieldNames[f] }
-
-// expected says in an error what a field is.
-var expected = [numFields]string{
-	"a client address", "an identity or -", "a user name or -",
-	"a time such as 17/May/2015:10:05:03 +0000", "a request in double quotes",
-	"a status of up to three digits or -", "a number of bytes or -",
-	"a referer in double quotes", "a user agent in double quotes",
-}
-
-// element is a field and the literal that ends it; an empty literal is the end
-// of the line.
-type element struct {
-	field  Field
-	quoted bool // the field stands in double quotes and holds escapes
-	until  string
-}
-
-// Format is a compiled pattern. It is immutable and safe for concurrent use.
+// Format is a compiled definition. It is immutable and safe for concurrent use;
+// a Parser of it is not.
 type Format struct {
-	name     string
-	prefix   string // the literal before the first field
-	elements []element
-	has      [numFields]bool
+	name    string
+	about   string
+	generic bool
+	shapes  []*shape
+	columns map[string]Sources // own ones over those of the format it is like
 }
 
-// Name returns the name that the format was compiled under.
+// Name returns what the format is called.
 func (f *Format) Name() string { return f.name }
 
-// The formats of Apache and NGINX. NGINX's predefined "combined" and Apache's
-// are the same to the byte. Common lacks the referer and the user agent.
-var (
-	Combined = mustCompile("combined", `{host} {ident} {login} [{time}] "{request}" {status} {bytes} "{referer}" "{agent}"`)
-	Common   = mustCompile("common", `{host} {ident} {login} [{time}] "{request}" {status} {bytes}`)
+// About says in a sentence what writes such logs; "" where its file doesn't.
+func (f *Format) About() string { return f.about }
+
+// shapeKind says how a shape cuts its lines.
+type shapeKind uint8
+
+const (
+	shapeText shapeKind = iota
+	shapeRegexp
+	shapeJSON
+	shapeDelimited
 )
 
-func mustCompile(name, pattern string) *Format {
-	f, err := Compile(name, pattern)
-	if err != nil {
-		panic(err)
-	}
-	return f
+// shape is a compiled Shape.
+type shape struct {
+	kind      shapeKind
+	text      *textLayout
+	rule      *regexp.Regexp
+	delimited *Delimited
+	separator byte // 0: told from the header
+	more      bool
+	closed    bool // any field that isn't in names is a mistake of the mapping
+	names     []string
+	only      []condition
+	set       map[string]string
 }
 
-// Compile reads a pattern: field names in braces, all else is literal. A field
-// after a double quote is a quoted one and must be ended by a double quote.
-// Two fields need a literal between them; a line must have a time, a request
-// and a number of bytes. The error wraps ErrFormat.
-func Compile(name, pattern string) (*Format, error) {
-	prefix, rest, ok := strings.Cut(pattern, "{")
-	if !ok {
-		return nil, fmt.Errorf("format %s: no field in %.100q: %w", name, pattern, ErrFormat)
+// condition is a field that must match for a line to be of a shape.
+type condition struct {
+	name string
+	rule *regexp.Regexp
+}
+
+// dialect is a way to write down how lines look.
+type dialect struct {
+	name    string
+	like    string // whose mapping holds where there is none
+	text    func(Shape) string
+	compile func(string) (*textLayout, error)
+}
+
+var dialects = []dialect{
+	{"text", "", func(s Shape) string { return s.Text }, compileText},
+	{"nginx", "nginx", func(s Shape) string { return s.NGINX }, compileNGINX},
+	{"apache", "apache", func(s Shape) string { return s.Apache }, compileApache},
+	{"haproxy", "haproxy", func(s Shape) string { return s.HAProxy }, compileHAProxy},
+	{"envoy", "envoy", func(s Shape) string { return s.Envoy }, compileEnvoy},
+}
+
+// compile checks and compiles a definition.
+func compile(d *Definition) (*Format, error) {
+	f := &Format{name: d.Name, about: d.About, generic: d.Generic, columns: maps.Clone(d.Columns)}
+	if len(d.Lines) == 0 {
+		return nil, fmt.Errorf("format %s: no lines: say how they look: %w", d.Name, ErrFormat)
 	}
-	f := &Format{name: name, prefix: prefix}
-	before := prefix
-	for ok {
-		var field, until string
-		field, rest, ok = strings.Cut(rest, "}")
-		if !ok {
-			return nil, fmt.Errorf("format %s: field %.40q is not closed: %w", name, field, ErrFormat)
+	like := d.Like
+	for i, line := range d.Lines {
+		s, of, err := compileShape(line)
+		if err != nil {
+			return nil, fmt.Errorf("format %s: lines[%d]: %w", d.Name, i, err)
 		}
-		at, known := fieldByName(field)
-		if !known || f.has[at] {
-			return nil, fmt.Errorf("format %s: field %.40q is unknown or named twice: %w", name, field, ErrFormat)
+		f.shapes = append(f.shapes, s)
+		if like == "" {
+			like = of
 		}
-		f.has[at] = true
-		until, rest, ok = strings.Cut(rest, "{")
-		if ok && until == "" {
-			return nil, fmt.Errorf("format %s: nothing between field %s and the next: %w", name, field, ErrFormat)
-		}
-		e := element{field: at, until: until, quoted: strings.HasSuffix(before, `"`)}
-		if e.quoted && !strings.HasPrefix(until, `"`) {
-			return nil, fmt.Errorf("format %s: the quote of field %s is not closed: %w", name, field, ErrFormat)
-		}
-		f.elements = append(f.elements, e)
-		before = until
 	}
-	for _, must := range []Field{Time, Request, Bytes} {
-		if !f.has[must] {
-			return nil, fmt.Errorf("format %s: no field {%s}: %w", name, must, ErrFormat)
+	if like != "" && like != d.Name {
+		other, err := Named(like)
+		if err != nil {
+			return nil, fmt.Errorf("format %s: like: %w", d.Name, err)
 		}
+		if f.columns == nil {
+			f.columns = make(map[string]Sources)
+		}
+		for name, sources := range other.columns {
+			if _, own := f.columns[name]; !own {
+				f.columns[name] = sources
+			}
+		}
+	}
+	if err := f.check(d); err != nil {
+		return nil, fmt.Errorf("format %s: %w", d.Name, err)
 	}
 	return f, nil
 }
 
-func fieldByName(name string) (Field, bool) {
-	for i, n := range fieldNames {
-		if n == name {
-			return Field(i), true
+// compileShape returns the shape and the format whose mapping suits its dialect.
+func compileShape(line Shape) (*shape, string, error) {
+	s := &shape{more: line.More, set: line.Set, delimited: line.Delimited}
+	like, ways := "", 0
+	for _, d := range dialects {
+		text := d.text(line)
+		if text == "" {
+			continue
+		}
+		ways++
+		like = d.like
+		layout, err := d.compile(text)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: %w", d.name, err)
+		}
+		layout.more = line.More
+		s.kind, s.text, s.closed = shapeText, layout, d.like == ""
+		for _, e := range layout.elements {
+			s.names = append(s.names, e.name)
 		}
 	}
-	return 0, false
+	if line.Regexp != "" {
+		ways++
+		rule, err := regexp.Compile(line.Regexp)
+		if err != nil {
+			return nil, "", fmt.Errorf("regexp: %w: %w", err, ErrFormat)
+		}
+		s.kind, s.rule, s.names, s.closed = shapeRegexp, rule, rule.SubexpNames()[1:], true
+	}
+	if line.JSON {
+		ways++
+		s.kind, like = shapeJSON, "json"
+	}
+	if line.Delimited != nil {
+		ways++
+		s.kind, like = shapeDelimited, "table"
+		if err := s.compileDelimited(line.Delimited); err != nil {
+			return nil, "", err
+		}
+	}
+	if ways != 1 {
+		return nil, "", fmt.Errorf("%d ways to cut a line, expected one of text, nginx, apache, haproxy, envoy, regexp, json, delimited: %w", ways, ErrFormat)
+	}
+	for _, name := range slices.Sorted(maps.Keys(line.Only)) {
+		rule, err := regexp.Compile(line.Only[name])
+		if err != nil {
+			return nil, "", fmt.Errorf("only: %s: %w: %w", name, err, ErrFormat)
+		}
+		s.only = append(s.only, condition{name, rule})
+	}
+	return s, like, nil
 }
 
-// span is where a field stands in a line.
-type span struct{ from, to int }
-
-// match finds the fields of a line, whose whole must match. Fields that the
-// format lacks are left as they were. It returns how many elements matched and
-// where the next begins; the line matched if n is all of them and next its
-// length.
-func (f *Format) match(line []byte, at *[numFields]span) (n, next int) {
-	if len(line) < len(f.prefix) || string(line[:len(f.prefix)]) != f.prefix {
-		return 0, 0
-	}
-	next = len(f.prefix)
-	for n = range f.elements {
-		e := &f.elements[n]
-		end := e.end(line, next)
-		if end < 0 {
-			return n, next
+// compileDelimited checks what separates the fields.
+func (s *shape) compileDelimited(d *Delimited) error {
+	switch d.Separator {
+	case "":
+	case "tab":
+		s.separator = '\t'
+	case "space":
+		s.separator = ' '
+	default:
+		if len(d.Separator) != 1 {
+			return fmt.Errorf("separator %.20q, expected one byte, tab or space: %w", d.Separator, ErrFormat)
 		}
-		at[e.field] = span{next, end}
-		next = end + len(e.until)
+		s.separator = d.Separator[0]
 	}
-	return len(f.elements), next
+	if len(d.Names) > 0 {
+		if s.separator == 0 {
+			return fmt.Errorf("names, but no separator: %w", ErrFormat)
+		}
+		s.names, s.closed = lowered(d.Names), true
+	}
+	return nil
 }
 
-// matches reports whether the whole line is of the format's shape.
-func (f *Format) matches(line []byte, at *[numFields]span) bool {
-	n, next := f.match(line, at)
-	return n == len(f.elements) && next == len(line)
+func lowered(names []string) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = strings.ToLower(strings.TrimSpace(n))
+	}
+	return out
 }
 
-// end returns where the field that begins at pos ends, −1 if its ending
-// literal isn't there.
-func (e *element) end(line []byte, pos int) int {
-	if e.quoted {
-		end := quoteEnd(line, pos)
-		if end < 0 || len(line)-end < len(e.until) || string(line[end:end+len(e.until)]) != e.until {
-			return -1
-		}
-		return end
-	}
-	if e.until == "" {
-		return len(line)
-	}
-	var n int
-	if len(e.until) == 1 {
-		n = bytes.IndexByte(line[pos:], e.until[0])
-	} else {
-		n = indexLiteral(line[pos:], e.until)
-	}
-	if n < 0 {
-		return -1
-	}
-	return pos + n
-}
-
-// indexLiteral is bytes.Index without a conversion.
-func indexLiteral(b []byte, lit string) int {
-	for from := 0; ; {
-		n := bytes.IndexByte(b[from:], lit[0])
-		if n < 0 || len(b)-from-n < len(lit) {
-			return -1
-		}
-		from += n
-		if string(b[from:from+len(lit)]) == lit {
-			return from
-		}
-		from++
-	}
-}
-
-// quoteEnd returns the position of the first double quote at or after pos that
-// no backslash escapes, −1 if there is none.
-func quoteEnd(line []byte, pos int) int {
-	for pos < len(line) {
-		n := bytes.IndexByte(line[pos:], '"')
-		if n < 0 {
-			return -1
-		}
-		end := pos + n
-		slashes := 0
-		for i := end - 1; i >= pos && line[i] == '\\'; i-- {
-			slashes++
-		}
-		if slashes%2 == 0 {
-			return end
-		}
-		// An escaped quote; what precedes it is settled, so the count of
-		// backslashes may begin anew behind it.
-		pos = end + 1
-	}
-	return -1
-}
-
-// notMatched makes the error of the element n, which did not match at pos.
-func (f *Format) notMatched(line []byte, n, pos int) *LineError {
-	if n == len(f.elements) {
-		// Only a format that ends with a literal gets here.
-		last := f.elements[n-1].field
-		return mismatch(last, line, pos, "the end of the line after "+last.String())
-	}
-	e := &f.elements[n]
-	if pos < len(f.prefix) {
-		return mismatch(e.field, line, 0, fmt.Sprintf("%q", f.prefix))
-	}
-	if e.quoted {
-		if end := quoteEnd(line, pos); end >= 0 {
-			return mismatch(e.field, line, end, fmt.Sprintf("%q after the field that begins at column %d", e.until, pos+1))
+// check finds faults of the mapping, all of them, by binding it to each shape.
+func (f *Format) check(d *Definition) error {
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(d.Columns)) {
+		if _, ok := columnByName(name); !ok {
+			faults = append(faults, fmt.Errorf("columns: %.40s is none, expected one of %s: %w", name, columnList(), ErrFormat))
 		}
 	}
-	if e.until == "" {
-		return mismatch(e.field, line, pos, expected[e.field])
+	known := map[string]bool{}
+	closed := true
+	for i, s := range f.shapes {
+		closed = closed && s.closed
+		for _, n := range s.names {
+			known[n] = true
+		}
+		if s.kind == shapeDelimited && s.names == nil {
+			continue // bound when the header is there
+		}
+		if _, err := f.bind(s, s.names); err != nil {
+			faults = append(faults, fmt.Errorf("lines[%d]: %w", i, err))
+		}
 	}
-	return mismatch(e.field, line, pos, fmt.Sprintf("%s, ended by %q", expected[e.field], e.until))
-}
-
-// detectLines is how many lines Detect reads at most.
-const detectLines = 100
-
-// Detect returns which of Combined and Common more of the sample's first 100
-// lines are of; Combined if neither is ahead. It is a file's one format: a
-// combined line that was cut behind its bytes is malformed, not a common one.
-func Detect(sample []byte) *Format {
-	var combined, common int
-	var at [numFields]span
-	for range detectLines {
-		line, rest, whole := bytes.Cut(sample, []byte{'\n'})
-		line = bytes.TrimSuffix(line, []byte{'\r'})
-		if len(line) > 0 {
-			if Combined.matches(line, &at) {
-				combined++
-			} else if Common.matches(line, &at) && wellFormedTail(line, at) {
-				common++
+	if closed && d.Like == "" {
+		for _, column := range slices.Sorted(maps.Keys(d.Columns)) {
+			for _, name := range d.Columns[column].fields() {
+				if !known[name] {
+					faults = append(faults, fmt.Errorf("columns: %s: no line has a field %.40s: %w", column, name, ErrFormat))
+				}
 			}
 		}
-		if !whole {
-			break
-		}
-		sample = rest
 	}
-	if common > combined {
-		return Common
-	}
-	return Combined
+	return errors.Join(faults...)
 }
 
-// wellFormedTail tells a common line from one of a longer format, whose last
-// field takes in all the rest.
-func wellFormedTail(line []byte, at [numFields]span) bool {
-	_, ok := parseBytes(line[at[Bytes].from:at[Bytes].to])
-	return ok
+// fields lists the fields that sources name, without those of expressions.
+func (s Sources) fields() []string {
+	var names []string
+	for _, source := range s {
+		names = append(append(names, source.From...), source.Sum...)
+		if source.Minus != "" {
+			names = append(names, source.Minus)
+		}
+	}
+	return names
 }

@@ -2,17 +2,14 @@ package accesslog
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"penstock/infra/geo"
-	"penstock/infra/shareddata"
 	"penstock/schemas/event"
 )
 
@@ -24,6 +21,16 @@ func (atlas) Lookup(a netip.Addr) (geo.Place, bool) {
 		return geo.Place{Lat: 47.5, Lon: 8.25, Country: "CH"}, true
 	}
 	return geo.Place{}, false
+}
+
+// named returns a format that Penstock knows.
+func named(t testing.TB, name string) *Format {
+	t.Helper()
+	f, err := Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 func newTestParser(t testing.TB, f *Format, depth int) *Parser {
@@ -58,7 +65,7 @@ func TestGoldenLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	p := newTestParser(t, Combined, 1)
+	p := newTestParser(t, named(t, "combined"), 1)
 	for line := range bytes.SplitSeq(bytes.TrimSuffix(data, []byte{'\n'}), []byte{'\n'}) {
 		fmt.Fprintf(&out, "%s\n", line)
 		if line[0] != '#' {
@@ -66,58 +73,4 @@ func TestGoldenLines(t *testing.T) {
 		}
 	}
 	golden(t, "lines.golden", out.String())
-}
-
-// The quirks of other people's logs: how many lines are counted, of class
-// bad-request, and malformed, and at which field.
-func TestQuirksOfRealLogs(t *testing.T) {
-	dir := shareddata.Dir(t, "accesslog-quirks")
-	for _, test := range []struct {
-		file            string
-		counted, noReqs int
-		malformed       string // fields, in order
-	}{
-		// The two with a virtual host in front, the common line, the error log.
-		{"apache2-logs.log", 4, 0, "login,bytes,login,host,host"},
-		{"apache2-malformed.log", 11, 11, ""},
-		{"nginx-http-malformed.log", 12, 12, ""},
-		{"nginx_http-logs.log", 4, 0, "login,login,login,login,login"},
-		// Each line has more columns behind the agent.
-		{"traefik_clf.log", 0, 0, "agent,agent,agent,agent,agent,agent,agent"},
-	} {
-		t.Run(test.file, func(t *testing.T) {
-			data, err := os.ReadFile(filepath.Join(dir, test.file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var counted, noReqs int
-			var fields []string
-			p := newTestParser(t, Detect(data), 1)
-			for line := range bytes.SplitSeq(data, []byte{'\n'}) {
-				if len(line) == 0 {
-					continue
-				}
-				var r event.Request
-				err := p.Parse(line, &r)
-				var e *LineError
-				switch {
-				case errors.As(err, &e):
-					fields = append(fields, e.Field)
-				case err != nil:
-					t.Fatal(err)
-				default:
-					counted++
-					if r.Class == ClassBadRequest {
-						noReqs++
-						if r.Status != 400 || r.Bytes == 0 || r.Owner != "" {
-							t.Errorf("%s: status, bytes and time are to be kept: %+v", line, r)
-						}
-					}
-				}
-			}
-			if got := strings.Join(fields, ","); counted != test.counted || noReqs != test.noReqs || got != test.malformed {
-				t.Errorf("counted %d, no requests %d, malformed %q; expected %+v", counted, noReqs, got, test)
-			}
-		})
-	}
 }

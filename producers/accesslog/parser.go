@@ -1,17 +1,14 @@
 package accesslog
 
 import (
-	"bytes"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"hash"
 	"math"
 	"net/netip"
 	"strings"
+	"time"
 
 	"penstock/infra/geo"
+	"penstock/infra/pseudonym"
 	"penstock/schemas/event"
 )
 
@@ -35,20 +32,39 @@ type Options struct {
 	// /blog/2015/x.html the data of "blog", 2 of "blog/2015". A path with fewer
 	// segments has them all, one with none ("/") has no owner. Defaults to 1.
 	OwnerDepth int
+	// Zone is that of times which name none. Defaults to UTC.
+	Zone *time.Location
 }
 
 // Parser turns lines into requests.
 type Parser struct {
-	format *Format
-	opts   Options
-	mac    hash.Hash
+	format   *Format
+	opts     Options
+	hasher   *pseudonym.Hasher
+	variants []*variant // one for each shape
 
-	at      [numFields]span
 	clients map[string]client
-	owners  map[string]string
-	request []byte // scratch: the request field without escapes
+	texts   map[string]string
+	scratch []byte // a field without escapes
 	owner   []byte // scratch
-	sum     [sha256.Size]byte
+	row     rowState
+	trace   func(c column, s *source, value []byte, outcome outcome) // of Explain
+}
+
+// rowState is what is known of a row beside its columns.
+type rowState struct {
+	total    int64 // event.NullInt if unknown
+	timed    bool
+	start    bool // the time is the request's start
+	request  bool // a request line was there, whatever it held
+	method   bool
+	methodOK bool
+	connect  bool
+	target   bool
+	targetOK bool
+	anyField bool // a field of the request stands on the line
+	owner    bool // set by a column of its own
+	bad      bool
 }
 
 // client is what is known of an address.
@@ -63,8 +79,9 @@ const maxCached = 1 << 16
 
 // NewParser returns a parser of the format. The error wraps ErrOption.
 func NewParser(f *Format, o Options) (*Parser, error) {
-	if len(o.Key) == 0 {
-		return nil, fmt.Errorf("no key for the hash of client addresses: %w", ErrOption)
+	hasher, err := pseudonym.New(o.Key)
+	if err != nil {
+		return nil, fmt.Errorf("no key for the hash of client addresses: %w: %w", err, ErrOption)
 	}
 	if o.OwnerDepth < 0 {
 		return nil, fmt.Errorf("owner depth %d, expected 1 or more: %w", o.OwnerDepth, ErrOption)
@@ -72,141 +89,168 @@ func NewParser(f *Format, o Options) (*Parser, error) {
 	if o.OwnerDepth == 0 {
 		o.OwnerDepth = 1
 	}
-	return &Parser{
-		format: f, opts: o, mac: hmac.New(sha256.New, o.Key),
-		clients: make(map[string]client), owners: make(map[string]string),
-	}, nil
+	if o.Zone == nil {
+		o.Zone = time.UTC
+	}
+	p := &Parser{
+		format: f, opts: o, hasher: hasher,
+		clients: make(map[string]client), texts: make(map[string]string),
+	}
+	for _, s := range f.shapes {
+		v, err := newVariant(f, s)
+		if err != nil {
+			return nil, err
+		}
+		p.variants = append(p.variants, v)
+	}
+	return p, nil
 }
 
 // Format returns the parser's format.
 func (p *Parser) Format() *Format { return p.format }
 
-// Parse fills r from a line without its line end. It returns a *LineError if
-// the line is malformed; r is then of no use. Strings in r stay valid; nothing
-// of line is kept. It allocates only for a client or an owner that is new, or
-// for an error.
+// Parse fills r from a line without its line end. It returns ErrHeader for a
+// line that holds no row, and a *LineError if the line is malformed; r is then
+// of no use. Strings in r stay valid; nothing of line is kept. For formats
+// without expressions it allocates only for a text that is new, such as a
+// client, an owner or an id, or for an error.
 func (p *Parser) Parse(line []byte, r *event.Request) error {
-	f := p.format
-	n, next := f.match(line, &p.at)
-	if n < len(f.elements) || next < len(line) {
-		return p.explain(line, n, next)
-	}
-	t, ok := parseTime(p.field(line, Time))
-	if !ok || !isTime(t) {
-		return p.explain(line, n, next)
-	}
-	*r = event.NewRequest(t)
-	if f.has[Status] {
-		if r.Status, ok = parseStatus(p.field(line, Status)); !ok {
-			return p.explain(line, n, next)
+	var first error
+	progress := -1
+	for _, v := range p.variants {
+		n, err := p.parse(v, line, r)
+		if err == nil {
+			return nil
+		}
+		// Of several shapes the one that came furthest says what is wrong.
+		if n > progress {
+			first, progress = err, n
 		}
 	}
-	if r.Bytes, ok = parseBytes(p.field(line, Bytes)); !ok || r.Bytes > event.MaxRequestBytes {
-		return p.explain(line, n, next)
+	return first
+}
+
+// headerProgress is further than any field: a header is one whatever the other
+// shapes say.
+const headerProgress = math.MaxInt
+
+// parse tries one shape; n is how far it came, in fields.
+func (p *Parser) parse(v *variant, line []byte, r *event.Request) (n int, err error) {
+	n, fault := v.cut(line)
+	if fault == errHeader {
+		return headerProgress, ErrHeader
 	}
-	if f.has[Login] && !isLogin(p.field(line, Login)) || f.has[Host] && !isHost(p.field(line, Host)) ||
-		f.has[Ident] && len(p.field(line, Ident)) == 0 {
-		return p.explain(line, n, next)
+	if fault != nil {
+		return n, p.explainFault(v, line, n, fault)
 	}
-	if f.has[Host] {
-		c := p.client(p.field(line, Host))
-		r.User, r.Lat, r.Lon = c.user, c.lat, c.lon
+	if v.bound.only != nil {
+		if fault := v.excluded(line); fault != nil {
+			return n, fault
+		}
 	}
-	p.fillRequest(p.field(line, Request), r)
+	for i := range v.checks {
+		if c := &v.checks[i]; !c.element.check(v.fields[c.slot]) {
+			return n, p.explainFault(v, line, n, nil)
+		}
+	}
+	if !p.fill(v, r) {
+		return n, p.explainFault(v, line, n, nil)
+	}
+	return n, p.finish(v, line, r)
+}
+
+// finish adds what follows from several columns.
+func (p *Parser) finish(v *variant, line []byte, r *event.Request) error {
+	row, b := &p.row, v.bound
+	if b.request || b.method || b.target {
+		if b.needs && !row.anyField {
+			return lineError("request", 1, line, "a request, or its method and target")
+		}
+		if !row.request {
+			p.finishParts(b, r)
+		}
+		if row.bad {
+			r.Class, r.Op = ClassBadRequest, event.Read
+			if !row.owner {
+				r.Owner = ""
+			}
+		}
+	}
+	if row.total != event.NullInt {
+		p.finishDelays(r)
+	}
+	if row.start {
+		for _, us := range [...]int64{r.Wait, r.Service, r.Network} {
+			if us != event.NullInt {
+				r.Time += us
+			}
+		}
+		if !isTime(r.Time) {
+			return lineError("time", 1, line, "a time between 1900 and 2200 at the request's end")
+		}
+	}
 	return nil
 }
 
-func (p *Parser) field(line []byte, f Field) []byte {
-	return line[p.at[f].from:p.at[f].to]
+// finishParts judges a request whose method and target are fields of their own.
+func (p *Parser) finishParts(b *bound, r *event.Request) {
+	row := &p.row
+	switch {
+	case b.method && (!row.method || !row.methodOK), b.target && (!row.target || !row.targetOK):
+		row.bad = true
+	case !b.method && !b.target:
+		row.bad = true // a request field that holds none
+	}
 }
 
-// explain makes the error of a line of which n elements have the right shape:
-// the first of them whose value is wrong, else the element after them.
-func (p *Parser) explain(line []byte, n, next int) *LineError {
-	for _, e := range p.format.elements[:n] {
-		b, ok, want := p.field(line, e.field), true, expected[e.field]
-		switch e.field {
-		case Host:
-			ok = isHost(b)
-		case Ident:
-			ok = len(b) > 0
-		case Login:
-			ok = isLogin(b)
-		case Time:
-			var t int64
-			if t, ok = parseTime(b); ok && !isTime(t) {
-				ok, want = false, "a time between 1900 and 2200"
-			}
-		case Status:
-			_, ok = parseStatus(b)
-		case Bytes:
-			var n int64
-			if n, ok = parseBytes(b); ok && n > event.MaxRequestBytes {
-				ok, want = false, fmt.Sprintf("at most %d bytes", int64(event.MaxRequestBytes))
-			}
+// finishDelays shares out the whole time: what wait and service leave is the
+// network's. Of a whole alone all is service (docs/logs.md).
+func (p *Parser) finishDelays(r *event.Request) {
+	total := p.row.total
+	or0 := func(us int64) int64 {
+		if us == event.NullInt {
+			return 0
 		}
-		if !ok {
-			return mismatch(e.field, line[:p.at[e.field].to], p.at[e.field].from, want)
-		}
+		return us
 	}
-	return p.format.notMatched(line, n, next)
-}
-
-// fillRequest sets op and owner, or the class of a request that is none.
-func (p *Parser) fillRequest(field []byte, r *event.Request) {
-	if bytes.IndexByte(field, '\\') >= 0 {
-		p.request = unescape(p.request[:0], field)
-		field = p.request
-	}
-	req, ok := parseRequest(field)
-	if !ok {
-		r.Class = ClassBadRequest
-		return
-	}
-	r.Op = req.op
-	p.owner = ownerOf(p.owner[:0], req.path, p.opts.OwnerDepth)
-	if len(p.owner) > 0 {
-		r.Owner = p.intern(p.owner)
+	switch {
+	case r.Service == event.NullInt:
+		r.Service = total - or0(r.Wait) - or0(r.Network)
+	case r.Network == event.NullInt:
+		r.Network = total - or0(r.Wait) - r.Service
 	}
 }
 
 func (p *Parser) intern(b []byte) string {
-	s, ok := p.owners[string(b)]
+	s, ok := p.texts[string(b)]
 	if !ok {
 		s = string(b)
 		if len(b) > event.MaxID {
 			// The row will be refused: such a string isn't worth keeping.
 			return s
 		}
-		if len(p.owners) >= maxCached {
-			clear(p.owners)
+		if len(p.texts) >= maxCached {
+			clear(p.texts)
 		}
-		p.owners[s] = s
+		p.texts[s] = s
 	}
 	return s
 }
 
 // client returns user and place of an address or host name. A dash and a Unix
 // socket are no client.
-func (p *Parser) client(host []byte) client {
+func (p *Parser) client(host []byte, port bool) client {
 	c, ok := p.clients[string(host)]
 	if ok {
 		return c
 	}
 	nan := float32(math.NaN())
 	c = client{lat: nan, lon: nan}
-	if s := string(host); s != "-" && s != "unix:" {
-		addr, err := netip.ParseAddr(s)
-		if err == nil {
-			// One client is one user however its address is written.
-			addr = addr.Unmap().WithZone("")
-			s = addr.String()
-		} else {
-			s = strings.ToLower(s)
-		}
-		c.user = p.hash(s)
-		if err == nil && p.opts.Geo != nil {
-			if at, known := p.opts.Geo.Lookup(addr); known {
+	if s := string(host); s != "-" && s != "" && !strings.HasPrefix(s, "unix:") {
+		s = withoutPort(s, port)
+		c.user = p.hasher.Client(s)
+		if addr, err := netip.ParseAddr(s); err == nil && p.opts.Geo != nil {
+			if at, known := p.opts.Geo.Lookup(addr.Unmap().WithZone("")); known {
 				c.lat, c.lon = float32(at.Lat), float32(at.Lon)
 			}
 		}
@@ -220,10 +264,25 @@ func (p *Parser) client(host []byte) client {
 	return c
 }
 
-// hash is HMAC-SHA256 cut to 128 bits, in hex: nobody without the key can try
-// out the four billion addresses.
-func (p *Parser) hash(addr string) string {
-	p.mac.Reset()
-	p.mac.Write([]byte(addr))
-	return hex.EncodeToString(p.mac.Sum(p.sum[:0])[:16])
+// withoutPort takes brackets and a port off an address. An IPv6 address without
+// brackets has a port only where it is known to have one.
+func withoutPort(s string, always bool) string {
+	if strings.HasPrefix(s, "[") {
+		if inner, _, ok := strings.Cut(s[1:], "]"); ok {
+			return inner
+		}
+	}
+	n := strings.LastIndexByte(s, ':')
+	if n <= 0 {
+		return s
+	}
+	if _, numeric := digits([]byte(s[n+1:])); !numeric || len(s)-n > len(":65535") || n == len(s)-1 {
+		return s
+	}
+	if always || strings.IndexByte(s, ':') == n {
+		if _, err := netip.ParseAddr(s[:n]); err == nil || always {
+			return s[:n]
+		}
+	}
+	return s
 }

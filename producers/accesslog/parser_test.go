@@ -33,7 +33,7 @@ func TestOwnerDepth(t *testing.T) {
 		{"/2001:db8::1/x", 1, "2001:db8::1"},
 	} {
 		var r event.Request
-		if err := newTestParser(t, Combined, test.depth).Parse(fmt.Appendf(nil, line, test.path), &r); err != nil {
+		if err := newTestParser(t, named(t, "combined"), test.depth).Parse(fmt.Appendf(nil, line, test.path), &r); err != nil {
 			t.Fatal(err)
 		}
 		if r.Owner != test.owner {
@@ -44,7 +44,7 @@ func TestOwnerDepth(t *testing.T) {
 
 func TestUserIsAKeyedHash(t *testing.T) {
 	user := func(key, host string) string {
-		p, err := NewParser(Combined, Options{Key: []byte(key)})
+		p, err := NewParser(named(t, "combined"), Options{Key: []byte(key)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,66 +78,8 @@ func TestUserIsAKeyedHash(t *testing.T) {
 
 func TestOptionsThatCannotBeUsed(t *testing.T) {
 	for _, o := range []Options{{}, {Key: []byte("k"), OwnerDepth: -1}} {
-		if _, err := NewParser(Combined, o); !errors.Is(err, ErrOption) {
+		if _, err := NewParser(named(t, "combined"), o); !errors.Is(err, ErrOption) {
 			t.Errorf("%+v: %v", o, err)
-		}
-	}
-}
-
-func TestCompile(t *testing.T) {
-	for pattern, fault := range map[string]string{
-		"":                                    "no field",
-		"{time":                               "not closed",
-		"{time} {nonsense}":                   "unknown",
-		"{time} {time}":                       "named twice",
-		"{time}{bytes}":                       "nothing between",
-		`"{request} {time} {bytes}`:           "quote of field request is not closed",
-		"{time} {request}":                    "no field {bytes}",
-		"{bytes} {request}":                   "no field {time}",
-		"{time} {bytes}":                      "no field {request}",
-		`[{time}] "{request}" {bytes} {time}`: "named twice",
-	} {
-		if _, err := Compile("test", pattern); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), fault) {
-			t.Errorf("%s: %v, expected %s", pattern, err, fault)
-		}
-	}
-}
-
-// Other formats than the two are instances of the same parser.
-func TestOtherFormat(t *testing.T) {
-	f, err := Compile("mine", `<{bytes}|"{request}"|{time}>`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newTestParser(t, f, 1)
-	for line, want := range map[string]string{
-		`<17|"PUT /a/b HTTP/1.1"|01/Jan/2020:00:00:00 +0000>`:  `2020-01-01T00:00:00Z write user= owner="a" status=-1 bytes=17`,
-		`<17|"PUT /a/b HTTP/1.1"|01/Jan/2020:00:00:00 +0000>x`: `malformed column 52, field time: got "x", expected the end of the line after time`,
-		`17|"PUT /a/b HTTP/1.1"|01/Jan/2020:00:00:00 +0000>`:   `malformed column 1, field bytes: got "17|\"PUT /a/b HTTP/1.1\"|01/Jan/2020:00:00:00 +0000>", expected "<"`,
-	} {
-		if got := describe(p, []byte(line)); got != want {
-			t.Errorf("%s\n got %s\nwant %s", line, got, want)
-		}
-	}
-}
-
-func TestDetect(t *testing.T) {
-	const common = `192.0.2.1 - - [01/Jan/2020:00:00:00 +0000] "GET / HTTP/1.1" 200 1`
-	const combined = common + ` "-" "-"`
-	for _, test := range []struct {
-		lines []string
-		want  *Format
-	}{
-		{nil, Combined},
-		{[]string{"nonsense"}, Combined},
-		{[]string{combined}, Combined},
-		{[]string{common}, Common},
-		{[]string{common, combined}, Combined},
-		{[]string{"cut " + common, common, common + "\r", combined}, Common},
-		{[]string{combined + ` "more"`, common, combined[:len(combined)-1]}, Common},
-	} {
-		if got := Detect([]byte(strings.Join(test.lines, "\n"))); got != test.want {
-			t.Errorf("%q: %s", test.lines, got.Name())
 		}
 	}
 }
@@ -174,7 +116,7 @@ func TestAgreesWithARegularExpression(t *testing.T) {
 		"192.0.2.1", "host", "-", " ", "  ", "[", "]", `"`, `\"`, `\\`, `\x16`, "01/Jan/2020:00:00:00 +0000", "[01/Jan/2020:00:00:00 +0000]",
 		"GET /a HTTP/1.1", "200", "17", "a", `"-"`, `"GET / HTTP/1.0"`, "bob", ",",
 	})
-	p := newTestParser(t, Combined, 1)
+	p := newTestParser(t, named(t, "combined"), 1)
 	rapid.Check(t, func(t *rapid.T) {
 		fields := []string{"192.0.2.1", "-", "bob", "[01/Jan/2020:00:00:00 +0000]", `"GET /a HTTP/1.1"`, "200", "17", `"-"`, `"x y"`}
 		for range rapid.IntRange(0, 3).Draw(t, "changes") {
@@ -205,7 +147,7 @@ func TestAgreesWithARegularExpression(t *testing.T) {
 }
 
 func TestParseAllocatesNothing(t *testing.T) {
-	p := newTestParser(t, Combined, 1)
+	p := newTestParser(t, named(t, "combined"), 1)
 	lines := [][]byte{
 		[]byte(`192.0.2.1 - - [17/May/2015:10:05:03 +0000] "GET /blog/x HTTP/1.1" 200 17 "http://example.org/" "Mozilla/5.0 (\"X\")"`),
 		[]byte(`192.0.2.1 - - [17/May/2015:10:05:03 +0000] "GET /caf\xc3\xa9 HTTP/1.1" 200 17 "-" "-"`),
@@ -229,7 +171,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`a - - [17/May/2015:10:05:03 +0000] "" 000 1 "" ""`), 3)
 	f.Add([]byte(`a - - [29/Feb/2015:10:05:03 +0000] "\"`), 1)
 	f.Fuzz(func(t *testing.T, line []byte, depth int) {
-		p := newTestParser(t, Combined, max(depth%8, 0))
+		p := newTestParser(t, named(t, "combined"), max(depth%8, 0))
 		var r event.Request
 		err := p.Parse(line, &r)
 		var e *LineError
@@ -256,7 +198,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	p := newTestParser(b, Combined, 1)
+	p := newTestParser(b, named(b, "combined"), 1)
 	var lines [][]byte
 	size := 0
 	for i := range 1000 {
@@ -305,7 +247,7 @@ func TestValuesBeyondTheLimits(t *testing.T) {
 		{"01/Jan/2201:00:00:00", "1", `column 16, field time: got "01/Jan/2201:00:00:00 +0000", expected a time between 1900 and 2200`},
 	} {
 		var r event.Request
-		err := newTestParser(t, Combined, 1).Parse(fmt.Appendf(nil, line, test.time, test.bytes), &r)
+		err := newTestParser(t, named(t, "combined"), 1).Parse(fmt.Appendf(nil, line, test.time, test.bytes), &r)
 		if got := fmt.Sprint(err); test.want == "" && err != nil || test.want != "" && got != test.want {
 			t.Errorf("%s, %s: got %v, expected %s", test.time, test.bytes, err, test.want)
 		}

@@ -1,15 +1,21 @@
 package accesslog
 
 import (
+	"bytes"
 	"math"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"penstock/schemas/event"
+	"penstock/schemas/scalar"
 )
+
+// clfLength is that of a time as the common format has it.
+const clfLength = len("17/May/2015:10:05:03 +0000")
 
 // parseTime reads dd/Mon/yyyy:hh:mm:ss ±hhmm to µs since 1970 UTC.
 func parseTime(b []byte) (int64, bool) {
-	if len(b) != 26 || b[2] != '/' || b[6] != '/' || b[11] != ':' || b[14] != ':' || b[17] != ':' || b[20] != ' ' {
+	if len(b) != clfLength || b[2] != '/' || b[6] != '/' || b[11] != ':' || b[14] != ':' || b[17] != ':' || b[20] != ' ' {
 		return 0, false
 	}
 	day, ok1 := digits(b[0:2])
@@ -116,16 +122,15 @@ func floorDiv(a, b int) int {
 	return q
 }
 
-// parseStatus reads one to three digits; "-" is missing.
+// parseStatus reads one to three digits, also those of a number such as 200.0.
 func parseStatus(b []byte) (int32, bool) {
-	if len(b) == 1 && b[0] == '-' {
-		return event.NullStatus, true
+	if len(b) > 0 && len(b) <= 3 {
+		if n, ok := digits(b); ok {
+			return int32(n), true
+		}
 	}
-	if len(b) < 1 || len(b) > 3 {
-		return 0, false
-	}
-	n, ok := digits(b)
-	return int32(n), ok
+	n, ok := scalar.Int(b)
+	return int32(n), ok && n >= 0 && n <= 999 && len(bytes.TrimLeft(b, "0123456789")) > 0
 }
 
 // isHost refuses what cannot be an address, a host name or a dash: the first
@@ -152,10 +157,11 @@ func isLogin(b []byte) bool {
 	return len(b) < 2 || b[0] != '-' || b[1] != ' '
 }
 
-// parseBytes reads a number of bytes. A dash is how %b writes 0.
-func parseBytes(b []byte) (int64, bool) {
-	if len(b) == 1 && b[0] == '-' {
-		return 0, true
+// parseCount reads a whole number. HAProxy writes a plus before one that was not
+// final when it logged.
+func parseCount(b []byte) (int64, bool) {
+	if len(b) > 1 && b[0] == '+' {
+		b = b[1:]
 	}
 	if len(b) == 0 {
 		return 0, false
@@ -164,16 +170,94 @@ func parseBytes(b []byte) (int64, bool) {
 	for _, c := range b {
 		d := int64(c - '0')
 		if c < '0' || c > '9' || n > (math.MaxInt64-d)/10 {
-			return 0, false
+			return scalar.Int(b)
 		}
 		n = n*10 + d
 	}
 	return n, true
 }
 
-// unescape undoes the escapes that Apache and NGINX write into quoted fields,
-// appending to dst. A backslash before anything else stands for itself.
-func unescape(dst, b []byte) []byte {
+// unescape undoes what servers write for bytes that could end a field, appending
+// to dst. An escape that is none stands for itself.
+func unescape(dst, b []byte, e escaping) []byte {
+	switch e {
+	case escapeHash:
+		return unescapeHash(dst, b)
+	case escapeJSON:
+		return unescapeJSON(dst, b)
+	}
+	return unescapeC(dst, b)
+}
+
+// unescapeHash undoes #NN.
+func unescapeHash(dst, b []byte) []byte {
+	for i := 0; i < len(b); i++ {
+		if b[i] == '#' && i+2 < len(b) && unhex(b[i+1]) >= 0 && unhex(b[i+2]) >= 0 {
+			dst = append(dst, byte(unhex(b[i+1])<<4|unhex(b[i+2])))
+			i += 2
+			continue
+		}
+		dst = append(dst, b[i])
+	}
+	return dst
+}
+
+// unescapeJSON undoes the escapes of a JSON string.
+func unescapeJSON(dst, b []byte) []byte {
+	for i := 0; i < len(b); i++ {
+		if b[i] != '\\' || i+1 == len(b) {
+			dst = append(dst, b[i])
+			continue
+		}
+		i++
+		if n, ok := jsonEscapes[b[i]]; ok {
+			dst = append(dst, n)
+			continue
+		}
+		if code, ok := hex4(b[i:]); ok {
+			i += 4
+			if low, ok := surrogate(code, b[i+1:]); ok {
+				code = low
+				i += 6
+			}
+			dst = utf8.AppendRune(dst, code)
+			continue
+		}
+		dst = append(dst, '\\', b[i])
+	}
+	return dst
+}
+
+var jsonEscapes = map[byte]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// hex4 reads uNNNN.
+func hex4(b []byte) (rune, bool) {
+	if len(b) < 5 || b[0] != 'u' {
+		return 0, false
+	}
+	var n rune
+	for _, c := range b[1:5] {
+		d := unhex(c)
+		if d < 0 {
+			return 0, false
+		}
+		n = n<<4 | rune(d)
+	}
+	return n, true
+}
+
+// surrogate joins the first half of a pair with the second, which b begins with.
+func surrogate(high rune, b []byte) (rune, bool) {
+	if !utf16.IsSurrogate(high) || len(b) < 6 || b[0] != '\\' {
+		return 0, false
+	}
+	low, ok := hex4(b[1:])
+	r := utf16.DecodeRune(high, low)
+	return r, ok && r != utf8.RuneError
+}
+
+// unescapeC undoes what Apache and NGINX write.
+func unescapeC(dst, b []byte) []byte {
 	for i := 0; i < len(b); i++ {
 		c := b[i]
 		if c != '\\' || i+1 == len(b) {

@@ -48,7 +48,7 @@ func openFile(name string, index int, o *Options, t *interner) (*file, error) {
 func (f *file) newSource(t *interner) (source, error) {
 	format := f.opts.Format
 	if format == Auto {
-		format = detect(f.in)
+		format = detect(f.in, f.opts)
 	}
 	switch format {
 	case Parquet, Arrow:
@@ -61,7 +61,7 @@ func (f *file) newSource(t *interner) (source, error) {
 		return newJSON(f.in, t, f.note), nil
 	case AccessLog:
 		f.in.skipBOM()
-		return newLog(f.in, f.opts.AccessLog)
+		return newLog(f.in, f.opts, f.note)
 	}
 	_, err := ParseFormat(string(format))
 	return nil, err

@@ -42,6 +42,9 @@ type Options struct {
 	// AccessLog says how access logs are read. Its key is needed only if one of
 	// the files is an access log.
 	AccessLog accesslog.Options
+	// Log says which format the access logs have; its Sample is not looked at. A
+	// name makes all files access logs. Defaults to telling it from each file.
+	Log accesslog.ChoiceOptions
 	// Bad is told of each line that cannot be used, in the order of reading, by
 	// the goroutine that calls Next. Nil: they are only counted.
 	Bad func(BadLine)

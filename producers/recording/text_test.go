@@ -72,7 +72,7 @@ func TestFormatIsToldByContentThenName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := detect(in); got != f {
+		if got := detect(in, &Options{}); got != f {
 			t.Errorf("%s: %s", name, got)
 		}
 		_ = in.close()
