@@ -1,0 +1,19 @@
+package redirector
+
+import "errors"
+
+var (
+	// ErrOptions is returned by New for options that can't be used. Nothing was
+	// bound.
+	ErrOptions = errors.New("unusable options of a redirector")
+	// ErrToken is returned by New for an address off loopback that is neither
+	// public nor has a token of at least 16 bytes. Nothing was bound.
+	ErrToken = errors.New("a token is needed off loopback")
+	// ErrClosed is returned by Run of a redirector that was closed or has run.
+	ErrClosed = errors.New("the redirector is closed")
+
+	// What is wrong with the path or query of a request.
+	errPath  = errors.New("the path is not one of ours")
+	errOwner = errors.New("no owner, of 1 to 1024 bytes, as one percent-encoded segment")
+	errDots  = errors.New("the path has a segment . or ..")
+)
