@@ -1,0 +1,164 @@
+package entry
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"penstock/infra/clock"
+)
+
+// body is the body of a client's request. It bounds size and slowness, counts,
+// and keeps the first bytes, so that the request can be sent again as long as no
+// more than those have been read.
+//
+// Attempts read it through sendings, one at a time: opening one ends the one
+// before.
+type body struct {
+	src     io.ReadCloser
+	control *http.ResponseController
+	request *http.Request
+	sockets clock.Clock
+	limit   int64 // bytes; 0 is none
+	rate    int64 // bytes a second; 0 is none
+	grace   time.Duration
+
+	mu      sync.Mutex
+	kept    []byte
+	keep    int
+	whole   bool // kept is all that was read
+	read    int64
+	waited  time.Duration
+	err     error // what reading ended with; io.EOF is the end
+	current *sending
+	trailer http.Header // of the request that goes on, filled at the end
+}
+
+// sending is the body as one attempt reads it.
+type sending struct {
+	b  *body
+	at int // in kept
+}
+
+// open returns the body from its beginning, for one more attempt; errNotKept if
+// the beginning is gone.
+func (b *body) open() (io.ReadCloser, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.whole {
+		return nil, errNotKept
+	}
+	b.current = &sending{b: b}
+	return b.current, nil
+}
+
+// again reports whether open would succeed.
+func (b *body) again() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.whole
+}
+
+// state returns how many bytes came, and what reading ended with, nil if it
+// didn't.
+func (b *body) state() (read int64, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.read, b.err
+}
+
+// end makes reads fail from now on. One that waits for the client is woken: it
+// may set its own deadline after this one, so this is set until it has ended.
+func (b *body) end() {
+	for !b.mu.TryLock() {
+		_ = b.control.SetReadDeadline(past) // where it can't be set the client's next bytes end it
+		_ = b.sockets.Sleep(context.Background(), time.Millisecond)
+	}
+	defer b.mu.Unlock()
+	if b.err == nil {
+		b.err = errSuperseded
+	}
+	b.current = nil
+}
+
+var past = time.Unix(1, 0)
+
+func isEnd(err error) bool { return errors.Is(err, io.EOF) }
+
+// Read implements io.Reader.
+func (s *sending) Read(p []byte) (int, error) {
+	b := s.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.current != s:
+		return 0, errSuperseded
+	case s.at < len(b.kept):
+		n := copy(p, b.kept[s.at:])
+		s.at += n
+		return n, nil
+	case b.err != nil:
+		return 0, b.err
+	case len(p) == 0:
+		return 0, nil
+	}
+	n, err := b.next(p)
+	if !b.whole {
+		return n, err
+	}
+	if len(b.kept)+n > b.keep {
+		b.whole, b.kept, s.at = false, nil, 0
+		return n, err
+	}
+	b.kept = append(b.kept, p[:n]...)
+	s.at += n
+	return n, err
+}
+
+// Close implements io.Closer. The body is the entry point's to close.
+func (*sending) Close() error { return nil }
+
+// next reads from the client; the lock is held.
+func (b *body) next(p []byte) (int, error) {
+	if b.limit > 0 && int64(len(p)) > b.limit-b.read {
+		p = p[:b.limit-b.read+1]
+	}
+	var before time.Time
+	if b.rate > 0 {
+		before = b.sockets.Now()
+		due := b.grace + time.Duration(float64(b.read)/float64(b.rate)*float64(time.Second)) - b.waited
+		_ = b.control.SetReadDeadline(before.Add(due)) // where it can't be set, nothing is slow
+	}
+	n, err := b.src.Read(p)
+	b.read += int64(n)
+	if b.rate > 0 {
+		b.waited += b.sockets.Now().Sub(before)
+		if err != nil {
+			_ = b.control.SetReadDeadline(time.Time{}) // the answer may take its time
+		}
+	}
+	switch {
+	case b.limit > 0 && b.read > b.limit:
+		n -= int(b.read - b.limit)
+		b.read, b.err = b.limit, errTooLarge
+	case err == nil:
+		return n, nil
+	case errors.Is(err, io.EOF):
+		b.err = io.EOF
+		for name := range b.trailer {
+			b.trailer[name] = b.request.Trailer[name]
+		}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		b.err = errTooSlow
+	default:
+		b.err = err
+	}
+	if n > 0 {
+		return n, nil // the end comes with the next read
+	}
+	return 0, b.err
+}

@@ -1,0 +1,95 @@
+// Package entry is the live entry point of a site: an HTTP/1.1 and HTTP/2
+// reverse proxy that finds out whose data a request asks for, sends it where
+// that data is, measures, and makes a row of it (DESIGN §3.1, §4.1 owner
+// routing).
+//
+//	client ─▶ entry of site B ─┬─ owner here, unknown, or none ──▶ a server of B
+//	          (publishes       ├─ owner at A: forward ──▶ entry of A ──▶ a server of A
+//	           the row)        └─ owner at A: redirect ──▶ 307 to A's URL
+//
+// # A request
+//
+//	connection ─▶ strict.Conn ─▶ net/http ─▶ identify ─▶ route ─▶ gate ─▶ send ─▶ answer ─▶ row
+//	              refuses what               owner,      ▲        writes   │
+//	              isn't HTTP                 user, …     └── 421, pause ◀──┘
+//
+// net/http serves; package strict stands in front of it for HTTP/1 and package
+// upstream behind it. One goroutine carries a request from its first byte to its
+// row. Nothing on the way waits for the bus: [Publisher] and [Locations] never
+// block, and without them requests are served just so.
+//
+// # Where a request goes
+//
+// The location of the owner decides. Where none is known, Options.Unknown does,
+// within what Options.Residency allows. A site of which the configuration knows
+// nothing counts as not known, and is counted.
+//
+//   - Here: a server of the site. Writes go through the [Gate] first: while the
+//     mover holds the owner they wait, for at most Options.Hold.
+//   - Elsewhere: forwarded to that site's entry point, or answered with 307 where
+//     Options.Answer says so or no way leads there. A request that changes the
+//     protocol is never redirected.
+//   - Here, and the service answers 421 with Penstock-Site ("its data isn't here"):
+//     the word is learnt and followed once at once, then after pauses of 5 to
+//     100 ms, until Options.Hold is over and the answer is 503 with Retry-After.
+//     A body is sent again as long as no more than Options.Replay bytes of it were
+//     read; beyond that the client gets 307 and sends it again itself. A 421
+//     without Penstock-Site is an answer like any other.
+//   - A request that a peer forwarded is never forwarded again. If its data is not
+//     here the answer is 421, and the peer follows. So an answer has taken at most
+//     one hop. A peer that knows a newer version than this entry point is believed.
+//
+// # Headers
+//
+// Of an answer about an owner: Penstock-Site (who served; where to go for 307 and
+// 421), Penstock-Version (of the location, if known), Penstock-Hops (0 or 1).
+// Peers tell each other Penstock-Hop, Penstock-Peer, Penstock-User and
+// Penstock-Owner (ids escaped as in URLs), Penstock-Version, Penstock-Server, and
+// penstock-service and penstock-wait in Server-Timing. A request is a peer's if it
+// shows the peer key, or, where none is configured, comes from a trusted proxy.
+// From anybody else every Penstock-* header is taken off before anything looks at
+// it, and so are those that a gateway could take for one (Penstock_User).
+//
+// Services get the client's address in X-Forwarded-For, with X-Forwarded-Proto
+// and X-Forwarded-Host; what a client says itself in these and in Forwarded
+// counts only from a trusted proxy. Headers of the connection are taken off.
+// traceparent goes on with a span of the entry point's, in the client's trace or
+// in a new one.
+//
+// # Rows
+//
+// The entry point that the client called publishes one row for each answer, also
+// for its own (401, 413, 307, 503, …), and whoever made an attempt that failed and
+// was followed by another publishes that one. What was no request has the class
+// bad-request and the status that it got. A client that left before the end of
+// its answer makes a row of status 499, which nobody ever sees; an answer that the
+// server broke off one of 502. time is when the answer was done. wait is the time
+// at the gate and for a connection, here and at the peer; service is what
+// Server-Timing says, else the time from the request's last byte to the answer's
+// first; network is the rest. All are of one clock but what Server-Timing says, so
+// network may be negative, and is published so (P18). Of a connection that changed
+// its protocol they are the handshake's, and bytes and time are of its end.
+//
+// # What is refused
+//
+//	400 no HTTP, of whatever kind; a body cut short    413 body too large
+//	401 a token is required (JWT.Required)             414 request line too long
+//	405 CONNECT, TRACE                                 417 an unknown expectation
+//	408 header or body too slow                        431 header too large
+//	501 unknown coding, a method that isn't one        505 another version
+//
+// All end the connection, but 401, 405 of HTTP/2 and 413 there. 502, 503 and 504
+// are the entry point's own where no server answered; their text says no more than
+// that. Where connections are at their limit a new one gets 503 and is closed. An
+// answer that comes before the end of a request's body ends the connection after
+// it.
+//
+// # States
+//
+//	made ──Run──▶ serves ──context ends──▶ drains ──all finished, or Drain over──▶ ended
+//
+// New listens already, so that connections wait for Run. Draining, the listener is
+// closed, idle connections end, running requests and changed protocols have
+// Options.Drain, and answers say that their connection ends. Run returns nil then;
+// an error only if the listener fails by itself.
+package entry

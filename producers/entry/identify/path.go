@@ -1,0 +1,204 @@
+package identify
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Normal returns the normal form of a path as it stands in a target, without
+// query (RFC 3986 §6.2.2): "/u/%61lice/./x//y" is "/u/alice/x/y".
+func Normal(path string) string {
+	if strings.IndexByte(path, '%') < 0 && !strings.Contains(path, "//") && !strings.Contains(path, "/.") {
+		return path
+	}
+	b := unescape(path)
+	out := make([]byte, 0, len(b))
+	for i := 0; i < len(b); {
+		for i < len(b) && b[i] == '/' {
+			i++
+		}
+		end := i
+		for end < len(b) && b[end] != '/' {
+			end++
+		}
+		switch segment := b[i:end]; string(segment) {
+		case "", ".":
+		case "..":
+			n := max(strings.LastIndexByte(string(out), '/'), 0)
+			out = out[:n]
+		default:
+			out = append(append(out, '/'), segment...)
+		}
+		i = end
+	}
+	if len(out) == 0 || len(b) > 0 && b[len(b)-1] == '/' {
+		out = append(out, '/')
+	}
+	return string(out)
+}
+
+// unescape undoes the escapes of unreserved characters and writes the others in
+// capitals.
+func unescape(s string) []byte {
+	const hex = "0123456789ABCDEF"
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c != '%' || i+2 >= len(s) || unhex(s[i+1]) < 0 || unhex(s[i+2]) < 0 {
+			b = append(b, c)
+			continue
+		}
+		v := byte(unhex(s[i+1])<<4 | unhex(s[i+2]))
+		i += 2
+		if unreserved(v) {
+			b = append(b, v)
+		} else {
+			b = append(b, '%', hex[v>>4], hex[v&15])
+		}
+	}
+	return b
+}
+
+func unreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
+}
+
+func unhex(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}
+
+// segment is one segment of a pattern.
+type segment struct {
+	prefix, suffix string // the text, if it is neither star nor capture
+	star, capture  bool
+	most           int // segments that a capture takes
+}
+
+// Pattern matches paths and may take a part of them. Make one with
+// CompilePattern.
+type Pattern struct {
+	segments []segment
+	rest     bool // ends in **
+	captures bool
+}
+
+// CompilePattern reads a pattern. name is what may stand in braces; with "" the
+// pattern takes nothing. The error wraps ErrRule.
+func CompilePattern(pattern, name string) (*Pattern, error) {
+	if pattern == "" || pattern[0] != '/' {
+		return nil, fmt.Errorf("path %q does not begin with a slash: %w", pattern, ErrRule)
+	}
+	p := new(Pattern)
+	if pattern == "/" {
+		return p, nil
+	}
+	parts := strings.Split(strings.TrimSuffix(pattern[1:], "/"), "/")
+	for i, part := range parts {
+		if part == "**" {
+			if i < len(parts)-1 {
+				return nil, fmt.Errorf("path %q: ** stands at the end only: %w", pattern, ErrRule)
+			}
+			p.rest = true
+			break
+		}
+		s, err := compileSegment(part, name)
+		if err != nil {
+			return nil, fmt.Errorf("path %q: %w", pattern, err)
+		}
+		if s.capture && p.captures {
+			return nil, fmt.Errorf("path %q: {%s} stands there twice: %w", pattern, name, ErrRule)
+		}
+		p.captures = p.captures || s.capture
+		p.segments = append(p.segments, s)
+	}
+	return p, nil
+}
+
+func compileSegment(part, name string) (segment, error) {
+	if part == "*" {
+		return segment{star: true}, nil
+	}
+	from, to := strings.IndexByte(part, '{'), strings.IndexByte(part, '}')
+	if from < 0 && to < 0 && part != "" && strings.IndexByte(part, '*') < 0 {
+		return segment{prefix: strings.TrimPrefix(Normal("/"+part), "/")}, nil
+	}
+	if from < 0 || to < from || strings.Count(part, "{") > 1 || strings.Count(part, "}") > 1 || strings.IndexByte(part, '*') >= 0 {
+		return segment{}, fmt.Errorf("segment %q is neither text, nor *, nor has it one {%s}: %w", part, name, ErrRule)
+	}
+	s := segment{prefix: part[:from], suffix: part[to+1:], capture: true, most: 1}
+	inner, count, counted := strings.Cut(part[from+1:to], ":")
+	if counted {
+		n, err := strconv.Atoi(count)
+		if err != nil || n < 1 || n > 100 || s.prefix != "" || s.suffix != "" {
+			return segment{}, fmt.Errorf("segment %q: expected {%s:N}, 1 to 100 segments, alone: %w", part, name, ErrRule)
+		}
+		s.most = n
+	}
+	if name == "" || inner != name {
+		return segment{}, fmt.Errorf("segment %q: expected {%s}: %w", part, name, ErrRule)
+	}
+	return s, nil
+}
+
+// Captures reports whether the pattern takes a part of a path.
+func (p *Pattern) Captures() bool { return p.captures }
+
+// Match reports whether the pattern matches a path in its normal form, and what
+// it takes of it.
+func (p *Pattern) Match(path string) (taken string, ok bool) {
+	for _, s := range p.segments {
+		part, rest := next(path)
+		if part == "" {
+			return "", false
+		}
+		switch {
+		case s.star:
+		case !s.capture:
+			if part != s.prefix {
+				return "", false
+			}
+		default:
+			if len(part) <= len(s.prefix)+len(s.suffix) || !strings.HasPrefix(part, s.prefix) || !strings.HasSuffix(part, s.suffix) {
+				return "", false
+			}
+			taken, rest = segments(path, s.most)
+			taken = taken[len(s.prefix) : len(taken)-len(s.suffix)]
+		}
+		path = rest
+	}
+	return taken, p.rest || path == "" || path == "/"
+}
+
+// segments returns up to most segments of a path, with the slashes between
+// them, and what follows.
+func segments(path string, most int) (taken, rest string) {
+	rest, end := path, 0
+	for ; most > 0; most-- {
+		segment, after := next(rest)
+		if segment == "" {
+			break
+		}
+		end, rest = end+1+len(segment), after
+	}
+	return path[1:end], rest
+}
+
+// next returns the first segment of a path and what follows it, from its slash.
+func next(path string) (segment, rest string) {
+	if path == "" || path[0] != '/' {
+		return "", path
+	}
+	if n := strings.IndexByte(path[1:], '/'); n >= 0 {
+		return path[1 : n+1], path[n+1:]
+	}
+	return path[1:], ""
+}

@@ -1,0 +1,286 @@
+package entry
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"penstock/producers/entry/strict"
+	"penstock/producers/entry/upstream"
+	"penstock/schemas/event"
+)
+
+// Pauses between attempts while an owner is on the move: the site that had the
+// data has let it go, the one that gets it does not serve it yet.
+const (
+	firstPause = 5 * time.Millisecond
+	mostPause  = 100 * time.Millisecond
+)
+
+// route sends the request where the owner's data is, and follows it if it is on
+// the move, until there is an answer or Options.Hold is over.
+func (x *exchange) route() {
+	e := x.e
+	p := x.find()
+	for pause, followed := firstPause, false; ; {
+		x.at = p
+		var next place
+		answered := true
+		switch e.router.decide(p, x.hop, x.tunnel != "") {
+		case serve:
+			next, answered = x.serveHere(p)
+		case forward:
+			next, answered = x.send(e.router.sites[p.site].Peer, true)
+		case redirect:
+			x.redirectTo(p)
+		case misdirected:
+			x.misdirect(p)
+		default:
+			x.kind = kindFailed
+			x.refuse(http.StatusServiceUnavailable, "no-way", "the site that may serve this can't be reached from here")
+		}
+		if answered {
+			return
+		}
+		if x.body != nil && !x.body.again() {
+			x.leaveToClient(next)
+			return
+		}
+		if !followed && next.site != noSite && next.site != p.site {
+			p, followed = next, true // the first word of another site is followed at once
+			continue
+		}
+		if !x.pause(pause) {
+			return
+		}
+		pause = min(2*pause, mostPause)
+		// By now the bus, or another request, may have brought a newer word.
+		if p = x.find(); next.site != noSite && (!p.known || p.version < next.version) {
+			p = next
+		}
+	}
+}
+
+func (x *exchange) find() place {
+	p, strange := x.e.router.find(x.owner)
+	if strange {
+		x.e.m.ignored("location", "site")
+	}
+	if x.hop != nil && p.known && p.site != x.e.router.own && x.hop.version > p.version {
+		// The peer that forwarded this has heard of a move that brought the data here.
+		x.e.o.Locations.Learn(x.owner, x.e.o.Site, x.hop.version)
+	}
+	return p
+}
+
+// pause waits for d; if there is no more time, or no more client, it answers and
+// returns false.
+func (x *exchange) pause(d time.Duration) bool {
+	e := x.e
+	left := e.o.Hold - e.o.Clock.Now().Sub(x.start)
+	if left <= 0 {
+		x.moving()
+		return false
+	}
+	e.m.waits.Inc()
+	if e.o.Clock.Sleep(x.r.Context(), min(d, left)) != nil {
+		x.gone = true
+		return false
+	}
+	return true
+}
+
+func (x *exchange) moving() {
+	x.kind = kindFailed
+	x.refuse(http.StatusServiceUnavailable, "moving", "the data is being moved: try again")
+}
+
+// leaveToClient answers a request whose body has gone and can't be had again:
+// the client knows it, and is told where to send it.
+func (x *exchange) leaveToClient(next place) {
+	if x.hop != nil {
+		x.misdirect(next)
+		return
+	}
+	if next.site != noSite && x.e.router.sites[next.site].URL != "" && x.tunnel == "" {
+		x.redirectTo(next)
+		return
+	}
+	x.moving()
+}
+
+// serveHere sends the request to a server of the site. A write goes through the
+// gate; if the owner was moved meanwhile, answered is false.
+func (x *exchange) serveHere(p place) (next place, answered bool) {
+	e := x.e
+	if e.o.Gate == nil || x.op != event.Write || x.owner == "" {
+		return x.send(e.o.Local, false)
+	}
+	for {
+		leave, held := e.o.Gate.Enter(x.owner)
+		if held == nil {
+			defer leave()
+			return x.send(e.o.Local, false)
+		}
+		if !x.waitAt(held) {
+			return p, true
+		}
+		if now := x.find(); now.site != p.site {
+			return now, false
+		}
+	}
+}
+
+// waitAt waits until a hold is over; if it lasts too long, or the client leaves,
+// it answers and returns false.
+func (x *exchange) waitAt(held <-chan struct{}) bool {
+	e := x.e
+	e.m.holds.Inc()
+	began := e.o.Clock.Now()
+	timer := e.o.Clock.NewTimer(e.o.Hold - began.Sub(x.start))
+	defer timer.Stop()
+	defer func() { x.held += e.o.Clock.Now().Sub(began) }()
+	select {
+	case <-held:
+		return true
+	case <-timer.C():
+		x.moving()
+	case <-x.r.Context().Done():
+		x.gone = true
+	}
+	return false
+}
+
+// send makes one attempt. answered is false if the data isn't there: next is
+// where it is said to be.
+func (x *exchange) send(pool Upstream, peer bool) (next place, answered bool) {
+	if !x.prepareFor(peer) {
+		return next, true
+	}
+	resp, attempt, err := pool.Do(x.out, x.observe)
+	x.attempt = attempt
+	if err != nil {
+		x.fail(err)
+		return next, true
+	}
+	if resp.StatusCode == http.StatusMisdirectedRequest && first(resp.Header, headerSite) != "" {
+		next = x.word(resp.Header)
+		_ = resp.Body.Close() // nothing that it says matters
+		x.e.m.misdirections.Inc()
+		if x.hop != nil {
+			x.misdirect(next)
+			return next, true
+		}
+		x.failed(attempt)
+		return next, false
+	}
+	x.answer(resp, peer)
+	return next, true
+}
+
+func (x *exchange) observe(a *upstream.Attempt) { x.failed(a) }
+
+// word reads where an answer of 421 says the data is, and learns it. A site that
+// nobody configured is none.
+func (x *exchange) word(h http.Header) place {
+	site := first(h, headerSite)
+	version, err := strconv.ParseUint(first(h, headerVersion), 10, 64)
+	i, ok := x.e.router.index[site]
+	if !ok {
+		x.e.m.ignored("location", "site")
+		return place{site: noSite}
+	}
+	if x.owner != "" && err == nil {
+		x.e.o.Locations.Learn(x.owner, site, version)
+	}
+	return place{site: i, version: version, known: err == nil}
+}
+
+// prepareFor makes the request ready for a server of the site, or for a peer.
+func (x *exchange) prepareFor(peer bool) bool {
+	h := x.out.Header
+	if x.body != nil {
+		b, err := x.body.open()
+		if err != nil {
+			x.fail(err)
+			return false
+		}
+		x.out.Body = b
+	}
+	x.hops = 0
+	if !peer {
+		for _, name := range [...]string{headerHop, headerPeer, headerUser, headerOwner, headerVersion} {
+			delete(h, name)
+		}
+		return true
+	}
+	e, v := x.e, &x.values
+	x.hops = 1
+	v.hop[0] = e.o.Site
+	h[headerHop] = v.hop[:]
+	if len(e.o.PeerKey) > 0 {
+		h[headerPeer] = e.peerKey
+	}
+	set(h, headerUser, encodeID(x.user), &v.user)
+	set(h, headerOwner, encodeID(x.owner), &v.owner)
+	version := ""
+	if x.at.known {
+		version = strconv.FormatUint(x.at.version, 10)
+	}
+	set(h, headerVersion, version, &v.at)
+	return true
+}
+
+// set sets a header, or deletes it for "".
+func set(h http.Header, name, value string, in *[1]string) {
+	if value == "" {
+		delete(h, name)
+		return
+	}
+	in[0] = value
+	h[name] = in[:]
+}
+
+// fail answers a request that got no answer.
+func (x *exchange) fail(err error) {
+	x.kind = kindFailed
+	if x.failBody() {
+		return
+	}
+	switch {
+	case x.r.Context().Err() != nil:
+		x.gone = true
+	case errors.Is(err, upstream.ErrNoServer), errors.Is(err, upstream.ErrBusy):
+		x.refuse(http.StatusServiceUnavailable, "no-server", "no server is free: try again")
+	case errors.Is(err, upstream.ErrTimeout):
+		x.refuse(http.StatusGatewayTimeout, "server-timeout", "the server took too long")
+	default:
+		x.refuse(http.StatusBadGateway, "server", "the server gave no answer")
+	}
+}
+
+// failBody answers if it was the request's body that could not be read.
+func (x *exchange) failBody() bool {
+	if x.body == nil {
+		return false
+	}
+	_, err := x.body.state()
+	var framing *strict.BodyError
+	switch {
+	case err == nil, isEnd(err), errors.Is(err, errSuperseded):
+		return false
+	case errors.Is(err, errTooLarge):
+		x.refuse(http.StatusRequestEntityTooLarge, "body-too-large", "the body is larger than the limit")
+	case errors.Is(err, errTooSlow):
+		x.refuse(http.StatusRequestTimeout, "body-too-slow", "the body came too slowly")
+	case errors.As(err, &framing):
+		x.refuse(framing.Status, framing.Reason, framing.Text)
+	case x.r.Context().Err() != nil:
+		x.gone = true
+	default:
+		x.refuse(http.StatusBadRequest, "body-cut", "the body did not come to its end")
+	}
+	x.kind = kindRefused
+	return true
+}
