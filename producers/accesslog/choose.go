@@ -40,8 +40,8 @@ type Choice struct {
 
 // Trial is how many lines were of a format.
 type Trial struct {
-	Format  string
-	Matched int
+	Format  string `json:"format"`
+	Matched int    `json:"matched"`
 }
 
 // String is the choice in a sentence.

@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,26 +75,48 @@ func (p *Parser) explainVariant(v *variant, line []byte) (Explanation, int) {
 		if a.outcome == outcomeAbsent {
 			continue
 		}
-		fate := FieldFate{Field: a.source.name, Column: a.column.String()}
-		if a.source.slot >= 0 {
-			fate.Value = string(v.fields[a.source.slot])
-		}
-		for _, i := range a.source.sum {
-			if v.fields[i] != nil {
-				fate.Value = strings.TrimSpace(fate.Value + " + " + string(v.fields[i]))
-				taken[v.bound.names[i]] = true
-			}
-		}
-		fate.Value = strings.TrimPrefix(fate.Value, "+ ")
-		taken[fate.Field] = true
-		if a.source.minus >= 0 {
-			taken[v.bound.names[a.source.minus]] = true
-		}
+		fate := v.fate(a, taken)
 		fate.describe(a, &r)
 		x.Fields = append(x.Fields, fate)
 	}
 	x.Fields = append(x.Fields, v.unused(taken, min(n, len(v.fields)))...)
+	if v.shape.kind != shapeJSON {
+		v.inLineOrder(x.Fields)
+	}
 	return x, n
+}
+
+// fate names the fields of an attempt and what stands in them.
+func (v *variant) fate(a attempt, taken map[string]bool) FieldFate {
+	fate := FieldFate{Column: a.column.String()}
+	slots, between := []int{a.source.slot}, ""
+	switch {
+	case len(a.source.sum) > 0:
+		slots, between = a.source.sum, " + "
+	case a.source.minus >= 0:
+		slots, between = append(slots, a.source.minus), " - "
+	}
+	var names, values []string
+	for _, i := range slots {
+		if i >= 0 && v.fields[i] != nil {
+			names, values = append(names, v.bound.names[i]), append(values, string(v.fields[i]))
+			taken[v.bound.names[i]] = true
+		}
+	}
+	fate.Field, fate.Value = strings.Join(names, between), strings.Join(values, between)
+	return fate
+}
+
+// inLineOrder sorts fields as they stand on the line; constants come last.
+func (v *variant) inLineOrder(fields []FieldFate) {
+	at := func(f FieldFate) int {
+		name, _, _ := strings.Cut(f.Field, " ")
+		if i := slices.Index(v.bound.names, name); i >= 0 {
+			return i
+		}
+		return len(v.bound.names)
+	}
+	slices.SortStableFunc(fields, func(a, b FieldFate) int { return at(a) - at(b) })
 }
 
 // describe says what an attempt came to.

@@ -10,31 +10,29 @@ import (
 	"penstock/schemas/event"
 )
 
-// logSource reads an access log: lines, out of what a container runtime or
-// syslog put around them, of which each is a row, or holds several in JSON.
+// logSource reads an access log: lines of which each is a row, a part of one, or
+// holds several in JSON.
 type logSource struct {
-	lines  lineReader
-	unwrap *accesslog.Unwrapper
-	parser *accesslog.Parser
-	text   []byte   // the record in hand
-	rest   []byte   // of its line, behind it
-	torn   [][]byte // beginnings of lines at the end of the file
-	ended  bool
-	bad    fault
+	lines lineReader
+	log   *accesslog.Lines
+	text  []byte   // the line in hand
+	torn  [][]byte // beginnings of lines at the end of the file
+	ended bool
+	bad   fault
 }
 
 // newLog tells the log's format from what is buffered of it, unless it is named.
 func newLog(in *input, o *Options, note func(string)) (*logSource, error) {
 	choice := o.Log
 	choice.Sample = sample(in)
-	parser, chosen, err := accesslog.Open(choice, o.AccessLog)
+	log, chosen, err := accesslog.OpenLines(choice, o.AccessLog)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", in.name, err, ErrOption)
 	}
 	if chosen.Lines > 0 {
 		note(chosen.String())
 	}
-	return &logSource{lines: lineReader{in: in.in}, parser: parser, unwrap: accesslog.NewUnwrapper(chosen.Wrapping)}, nil
+	return &logSource{lines: lineReader{in: in.in}, log: log}, nil
 }
 
 // sample is what is buffered of a file's beginning.
@@ -50,29 +48,34 @@ func (s *logSource) raw() []byte  { return s.text }
 
 func (s *logSource) next(r *event.Request) error {
 	for {
-		if len(s.rest) == 0 {
-			if err := s.read(); err != nil {
-				return err
-			}
+		var err error
+		if s.log.More() {
+			err = s.log.Next(r)
+		} else {
+			err = s.parse(r)
+		}
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, accesslog.ErrHeader) || errors.Is(err, accesslog.ErrPart) {
 			continue
 		}
-		s.text, s.rest = s.parser.Cut(s.rest)
-		err := s.parser.Parse(s.text, r)
-		if errors.Is(err, accesslog.ErrHeader) {
-			continue
+		var e *accesslog.LineError
+		if errors.As(err, &e) {
+			return s.fault(e)
 		}
-		return s.fault(err)
+		return err
 	}
 }
 
-// read puts the next line into rest; nothing where it was only a part of one.
-func (s *logSource) read() error {
+// parse reads the next line.
+func (s *logSource) parse(r *event.Request) error {
 	if s.ended {
 		return s.atEnd()
 	}
 	text, long, err := s.lines.next()
 	if errors.Is(err, io.EOF) {
-		s.ended, s.torn = true, s.unwrap.Rest()
+		s.ended, s.torn = true, s.log.Rest()
 		return s.atEnd()
 	}
 	if err != nil {
@@ -80,22 +83,9 @@ func (s *logSource) read() error {
 	}
 	s.text = text
 	if long {
-		return s.wrong(&accesslog.LineError{Field: "line", Got: "a longer line", Expected: fmt.Sprintf("at most %d bytes", maxLine)})
+		return &accesslog.LineError{Field: "line", Got: "a longer line", Expected: fmt.Sprintf("at most %d bytes", maxLine)}
 	}
-	inner, whole, err := s.unwrap.Unwrap(text)
-	if errors.Is(err, accesslog.ErrTooLong) {
-		return s.wrong(&accesslog.LineError{Field: "line", Got: "a longer line", Expected: fmt.Sprintf("at most %d bytes in all its parts", accesslog.MaxLine)})
-	}
-	if err != nil {
-		return s.fault(err)
-	}
-	if whole && len(inner) == 0 {
-		s.lines.blank++
-	}
-	if whole {
-		s.rest = inner
-	}
-	return nil
+	return s.log.Parse(text, r)
 }
 
 // atEnd tells of the lines whose rest never came, and then of the end.
@@ -104,22 +94,39 @@ func (s *logSource) atEnd() error {
 		return io.EOF
 	}
 	s.text, s.torn = s.torn[0], s.torn[1:]
-	return s.wrong(&accesslog.LineError{Field: "line", Got: string(clip(s.text, maxGot)), Expected: "the parts behind it"})
+	return &accesslog.LineError{Field: "line", Got: string(clip(s.text, maxGot)), Expected: "the parts behind it"}
 }
 
-// fault makes one of what the parser found.
-func (s *logSource) fault(err error) error {
-	if err == nil {
-		return nil
-	}
-	var e *accesslog.LineError
-	if !errors.As(err, &e) {
-		return err
-	}
-	return s.wrong(e)
-}
-
-func (s *logSource) wrong(e *accesslog.LineError) error {
+func (s *logSource) fault(e *accesslog.LineError) error {
 	s.bad = fault{line: s.lines.line, column: e.Column, field: e.Field, got: e.Got, expected: e.Expected, raw: s.text}
 	return &s.bad
+}
+
+// ExplainLog says for the first lines of an access log what became of each field.
+// tell gets their numbers; blank lines are left out. The choice of the format and
+// the errors are as of Open.
+func ExplainLog(name string, o Options, lines int, tell func(line int64, text []byte, records []accesslog.Explanation)) (accesslog.Choice, error) {
+	in, err := openInput(name)
+	if err != nil {
+		return accesslog.Choice{}, err
+	}
+	in.skipBOM()
+	choice := o.Log
+	choice.Sample = sample(in)
+	log, chosen, err := accesslog.OpenLines(choice, o.AccessLog)
+	if err != nil {
+		return chosen, errors.Join(fmt.Errorf("%s: %w: %w", name, err, ErrOption), in.close())
+	}
+	reader := lineReader{in: in.in}
+	for range lines {
+		text, _, err := reader.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return chosen, errors.Join(damaged(name, reader.line, err), in.close())
+		}
+		tell(reader.line, text, log.Explain(text))
+	}
+	return chosen, in.close()
 }

@@ -16,7 +16,7 @@ import (
 
 type importCmd struct {
 	Recording importRecordingCmd `cmd:"" help:"Any recording: Parquet, Arrow IPC, CSV, JSON Lines, access logs (plain, gz, zst)."`
-	Accesslog importRecordingCmd `cmd:"" help:"The same, for access logs of Apache and NGINX."`
+	Accesslog importAccesslogCmd `cmd:"" help:"Access logs of NGINX, Apache, HAProxy, Envoy, Traefik, Caddy, AWS ALB and others."`
 	Checkins  importCheckinsCmd  `cmd:"" help:"Check-ins and friendships, as writes and the reads that they cause."`
 	Workload  importWorkloadCmd  `cmd:"" help:"A made-up day of people and their friends."`
 }
@@ -95,12 +95,37 @@ func (o *output) write(con *console, fill func(w *recording.Writer) error) error
 }
 
 type importRecordingCmd struct {
-	Files      []string `arg:"" help:"Recordings; several are merged by time." type:"existingfile"`
-	Format     string   `help:"Format of all files; by default told from their content." enum:",parquet,arrow,csv,jsonl,accesslog" default:""`
-	GeoIP      string   `name:"geoip" help:"mmdb file, or a folder with country ranges and centroids; without one places are unknown." type:"path"`
-	OwnerDepth int      `help:"How many segments of the path name the owner." default:"1"`
-	UserKey    string   `help:"Keys the hash of client addresses; by default the content does." env:"PENSTOCK_USER_KEY"`
+	Files  []string `arg:"" help:"Recordings; several are merged by time." type:"existingfile"`
+	Format string   `help:"Format of all files; by default told from their content." enum:",parquet,arrow,csv,jsonl,accesslog" default:""`
+	logFlags
 	output
+}
+
+// logFlags say how access logs become requests.
+type logFlags struct {
+	GeoIP      string `name:"geoip" help:"mmdb file, or a folder with country ranges and centroids; without one places are unknown." type:"path"`
+	OwnerDepth int    `help:"How many segments of the path name the owner." default:"1"`
+	UserKey    string `help:"Keys the hash of client addresses; by default the content does." env:"PENSTOCK_USER_KEY"`
+}
+
+// options opens what the flags name.
+func (l *logFlags) options(con *console, files []string) (accesslog.Options, error) {
+	key := l.UserKey
+	if key == "" {
+		var err error
+		if key, err = recording.Digest(con.ctx, files); err != nil {
+			return accesslog.Options{}, err
+		}
+	}
+	log := accesslog.Options{Key: []byte(key), OwnerDepth: l.OwnerDepth}
+	if l.GeoIP != "" {
+		db, err := geo.Open(l.GeoIP)
+		if err != nil {
+			return accesslog.Options{}, err
+		}
+		log.Geo = db
+	}
+	return log, nil
 }
 
 // Run reads recordings and writes one.
@@ -112,30 +137,24 @@ func (c *importRecordingCmd) Run(con *console) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
-	key := c.UserKey
-	if key == "" {
-		if key, err = recording.Digest(con.ctx, c.Files); err != nil {
-			return err
-		}
+	log, err := c.options(con, c.Files)
+	if err != nil {
+		return err
 	}
-	log := accesslog.Options{Key: []byte(key), OwnerDepth: c.OwnerDepth}
-	if c.GeoIP != "" {
-		db, err := geo.Open(c.GeoIP)
-		if err != nil {
-			return err
-		}
-		log.Geo = db
-	}
-	bad := &badLines{con: con, strict: c.Strict}
-	r, err := recording.Open(c.Files, recording.Options{
-		AccessLog: log, Bad: bad.add, Format: format,
-		Note: func(file, text string) { fmt.Fprintf(con.err, "%s: %s\n", file, text) },
-	})
+	return importFiles(con, &c.output, c.Files, recording.Options{AccessLog: log, Format: format})
+}
+
+// importFiles copies recordings into one.
+func importFiles(con *console, to *output, files []string, o recording.Options) error {
+	bad := &badLines{con: con, strict: to.Strict}
+	o.Bad = bad.add
+	o.Note = func(file, text string) { fmt.Fprintf(con.err, "%s: %s\n", file, text) }
+	r, err := recording.Open(files, o)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	err = c.write(con, func(w *recording.Writer) error {
+	err = to.write(con, func(w *recording.Writer) error {
 		return copyRows(con, r.Next, w, bad.err)
 	})
 	if bad.n > 0 {
