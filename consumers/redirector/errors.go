@@ -15,5 +15,5 @@ var (
 	// What is wrong with the path or query of a request.
 	errPath  = errors.New("the path is not one of ours")
 	errOwner = errors.New("no owner, of 1 to 1024 bytes, as one percent-encoded segment")
-	errDots  = errors.New("the path has a segment . or ..")
+	errDots  = errors.New("the path has a segment of dots alone")
 )

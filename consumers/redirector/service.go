@@ -1,6 +1,7 @@
 package redirector
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -45,7 +46,15 @@ func (r *Redirector) serve() (stop func() error, err error) {
 			return nil, errors.Join(fmt.Errorf("redirector on the bus: %w", err), s.Stop())
 		}
 	}
-	return s.Stop, nil
+	return func() error {
+		if err := s.Stop(); err != nil {
+			return err
+		}
+		// Until the server knows, it sends questions that nobody will answer.
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		return c.NC.FlushWithContext(ctx)
+	}, nil
 }
 
 // locateOne answers with an Answer. The body is the owner's id, any bytes.
