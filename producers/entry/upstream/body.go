@@ -86,14 +86,15 @@ func (b *body) readTrailer() error {
 		_, err = c.r.Discard(2)
 		return err
 	}
-	c.headLeft = b.pool.o.HeadLimit
-	defer func() { c.headLeft = -1 }()
+	if err := c.awaitTrailer(); err != nil {
+		return err
+	}
 	trailer, err := textproto.NewReader(c.r).ReadMIMEHeader()
 	var bad textproto.ProtocolError
 	switch {
 	case errors.Is(err, io.EOF):
 		return io.ErrUnexpectedEOF
-	case errors.As(err, &bad), errors.Is(err, errHeadTooLong):
+	case errors.As(err, &bad):
 		return fmt.Errorf("%w: trailer: %w", ErrMalformed, err)
 	case err != nil:
 		return err
@@ -108,6 +109,26 @@ func (b *body) readTrailer() error {
 		b.x.resp.Trailer[name] = values
 	}
 	return nil
+}
+
+// awaitTrailer waits until a trailer has come as a whole. Its end must not be in
+// doubt: mere line feeds don't end it. It has to fit into the buffer, as
+// net/http's has.
+func (c *conn) awaitTrailer() error {
+	for {
+		b, _ := c.r.Peek(c.r.Buffered()) // never fails
+		if bytes.Contains(b, []byte("\r\n\r\n")) {
+			return nil
+		}
+		if len(b) == c.r.Size() {
+			return fmt.Errorf("%w: trailer is too long", ErrMalformed)
+		}
+		if _, err := c.r.Peek(len(b) + 1); errors.Is(err, io.EOF) {
+			return io.ErrUnexpectedEOF
+		} else if err != nil {
+			return err
+		}
+	}
 }
 
 // Close implements io.Closer. Where the rest of the body has been received the

@@ -50,7 +50,7 @@ func (p *Pool) Do(req *http.Request, observe func(*Attempt)) (*http.Response, *A
 		s.requests.Add(1)
 		s.outstanding.Add(1)
 		resp, err := r.send(s, x)
-		if err == nil && !p.o.Retry.failedStatus(resp.StatusCode) {
+		if err == nil && x.attempt.Reason != ReasonStatus {
 			return resp, &x.attempt, nil
 		}
 		reason := ReasonStatus
@@ -60,9 +60,6 @@ func (p *Pool) Do(req *http.Request, observe func(*Attempt)) (*http.Response, *A
 			now = x.attempt.Done
 		} else {
 			now = x.attempt.FirstByte
-			x.attempt.Reason = reason
-			s.count(reason)
-			p.blame(s, now, reason)
 		}
 		r.tried = append(r.tried, s)
 		if n >= p.o.Retry.Attempts || !r.mayRepeat(reason, now) {
@@ -221,7 +218,7 @@ func (r *run) answer(s *server, c *conn, x *exchange, stop func() bool, sent boo
 	if err != nil {
 		return err
 	}
-	x.attempt.Status = resp.StatusCode
+	r.judge(s, &x.attempt, resp.StatusCode)
 	resp.Request = r.req
 	x.body = body{pool: r.p, server: s, c: c, ctx: r.ctx, stop: stop, keep: keep && sent, x: x}
 	x.body.begin(f, resp.ContentLength)
@@ -232,6 +229,17 @@ func (r *run) answer(s *server, c *conn, x *exchange, stop func() bool, sent boo
 		x.body.finish(io.EOF)
 	}
 	return nil
+}
+
+// judge notes the status of an answer, and the failure that it may be, before
+// its body ends, which else would count as a success.
+func (r *run) judge(s *server, a *Attempt, status int) {
+	a.Status = status
+	if r.p.o.Retry.failedStatus(status) {
+		a.Reason = ReasonStatus
+		s.count(ReasonStatus)
+		r.p.blame(s, r.p.o.Clock.Now(), ReasonStatus)
+	}
 }
 
 func unwatch(stop func() bool) {

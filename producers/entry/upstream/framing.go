@@ -25,9 +25,7 @@ const (
 // whether the connection can be used again afterwards.
 func frame(resp *http.Response, method string) (f framing, keep bool, err error) {
 	h := resp.Header
-	if keep, err = persists(resp), announced(resp); err != nil {
-		return 0, false, err
-	}
+	keep = persists(resp)
 	codings, lengths := h["Transfer-Encoding"], h["Content-Length"]
 	switch {
 	case len(codings) > 0 && len(lengths) > 0:
@@ -40,6 +38,9 @@ func frame(resp *http.Response, method string) (f framing, keep bool, err error)
 			return 0, false, fmt.Errorf("%w: Transfer-Encoding of HTTP/1.0", ErrMalformed)
 		}
 		delete(h, "Transfer-Encoding")
+		if err := announced(resp); err != nil {
+			return 0, false, err
+		}
 		resp.TransferEncoding, resp.ContentLength, f = []string{"chunked"}, -1, chunks
 	case len(lengths) > 0:
 		if resp.ContentLength, err = parseLength(lengths); err != nil {
@@ -80,8 +81,8 @@ func persists(resp *http.Response) bool {
 	return resp.ProtoMinor >= 1 || httpguts.HeaderValuesContainsToken(connection, "keep-alive")
 }
 
-// announced moves the names of a trailer from the header to where net/http has
-// them.
+// announced moves the names of the trailer of chunks from the header to where
+// net/http has them.
 func announced(resp *http.Response) error {
 	names, ok := resp.Header["Trailer"]
 	if !ok {

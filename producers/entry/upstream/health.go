@@ -36,7 +36,8 @@ type standing struct {
 	since  uint64 // order in which it went bad, 0 while it is good
 	reason string // for which it went bad
 	out    bool   // of use
-	// Counts since the start: it went out; it was bad beyond the cap.
+	held   bool   // in use although it is bad
+	// Counts since the start: it went out; it was held in use.
 	ejections, kept uint64
 }
 
@@ -149,7 +150,7 @@ func (b *board) settle() {
 		if s.bad() {
 			bad = append(bad, s)
 		} else {
-			s.since, s.reason, s.out = 0, "", false
+			s.since, s.reason, s.out, s.held = 0, "", false, false
 		}
 	}
 	n := len(b.standing)
@@ -164,14 +165,14 @@ func (b *board) settle() {
 		room = 0
 	}
 	for i, s := range bad {
-		switch out := i < room; {
-		case out && !s.out:
+		out := i < room
+		if out && !s.out {
 			s.ejections++
-			s.out = true
-		case !out && (s.out || s.since == b.order):
-			s.kept++
-			s.out = false
 		}
+		if !out && !s.held {
+			s.kept++
+		}
+		s.out, s.held = out, !out
 	}
 }
 

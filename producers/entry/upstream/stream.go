@@ -150,7 +150,7 @@ func (r *run) stream(s *server, x *exchange) (*http.Response, error) {
 	if err != nil {
 		return nil, r.explainTransport(err)
 	}
-	x.attempt.Status = resp.StatusCode
+	r.judge(s, &x.attempt, resp.StatusCode)
 	resp.Request = r.req
 	resp.Body = r.received(resp.Body, s, x, t)
 	return resp, nil
