@@ -73,6 +73,7 @@ func (x *exchange) redirectTo(p place) {
 	h := x.w.Header()
 	h["Location"] = []string{s.URL + x.r.URL.RequestURI()}
 	h["Cache-Control"] = notStored
+	x.hops = 0 // whoever was asked before, this answer is from here
 	x.about(h, s.Name, p.version, p.known)
 	x.kind = kindRedirected
 	x.plain(http.StatusTemporaryRedirect, "")
@@ -80,6 +81,12 @@ func (x *exchange) redirectTo(p place) {
 
 // misdirect tells a peer that the data isn't here, and where it is.
 func (x *exchange) misdirect(p place) {
+	x.hops = 0
+	if p.site == noSite {
+		// The service named a site that this configuration doesn't have.
+		x.moving()
+		return
+	}
 	x.about(x.w.Header(), x.e.router.sites[p.site].Name, p.version, p.known)
 	x.kind = kindMisdirected
 	x.plain(http.StatusMisdirectedRequest, "")

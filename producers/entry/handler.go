@@ -71,7 +71,7 @@ func (e *Entry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.body.end()
 	}
 	x.finish()
-	if x.broken {
+	if x.broken || x.gone {
 		panic(http.ErrAbortHandler) // the client has to see that the end is missing
 	}
 }
@@ -79,7 +79,9 @@ func (e *Entry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (x *exchange) serve() {
 	if refusal := x.refusal(); refusal != nil {
 		x.malform, x.kind = true, kindRefused
-		x.w.Header()["Connection"] = oneClose
+		if x.r.ProtoMajor == 1 {
+			x.w.Header()["Connection"] = oneClose
+		}
 		x.refuse(refusal.Status, refusal.Reason, refusal.Text)
 		return
 	}
@@ -113,6 +115,9 @@ func (x *exchange) refusal() *strict.Refusal {
 		if !strings.EqualFold(host, r.Host) {
 			return strict.RefusedHost
 		}
+	}
+	if length := r.Header["Content-Length"]; len(length) > 1 || len(length) == 1 && !strict.IsLength(length[0]) {
+		return strict.RefusedLength
 	}
 	if expect := r.Header["Expect"]; len(expect) > 1 || len(expect) == 1 && !strings.EqualFold(expect[0], "100-continue") {
 		return strict.RefusedExpect

@@ -266,16 +266,19 @@ func (x *exchange) failBody() bool {
 		return false
 	}
 	_, err := x.body.state()
-	var framing *strict.BodyError
+	var framing *strict.Refusal
+	if c := x.client.conn; c != nil {
+		framing = c.BodyFault()
+	}
 	switch {
+	case framing != nil:
+		x.refuse(framing.Status, framing.Reason, framing.Text)
 	case err == nil, isEnd(err), errors.Is(err, errSuperseded):
 		return false
 	case errors.Is(err, errTooLarge):
 		x.refuse(http.StatusRequestEntityTooLarge, "body-too-large", "the body is larger than the limit")
 	case errors.Is(err, errTooSlow):
 		x.refuse(http.StatusRequestTimeout, "body-too-slow", "the body came too slowly")
-	case errors.As(err, &framing):
-		x.refuse(framing.Status, framing.Reason, framing.Text)
 	case x.r.Context().Err() != nil:
 		x.gone = true
 	default:

@@ -79,6 +79,7 @@ type Conn struct {
 	err        error
 	started    time.Time // of the head's first byte
 	refusal    atomic.Pointer[Refusal]
+	bodyFault  atomic.Pointer[Refusal]
 	waiting    atomic.Bool // for the first byte of a request, nothing under way
 	fresh      bool        // has had no request
 	mu         sync.Mutex
@@ -97,6 +98,10 @@ func New(c net.Conn, l *Limits, now clock.Clock) *Conn {
 // Refused returns why the connection's last request was refused, nil if none
 // was. The request that stands for it has the path Limits.Marker.
 func (c *Conn) Refused() *Refusal { return c.refusal.Load() }
+
+// BodyFault returns what was wrong with the framing of a body, nil if nothing
+// was: net/http tells some of it in words of its own.
+func (c *Conn) BodyFault() *Refusal { return c.bodyFault.Load() }
 
 // Waiting reports whether the connection waits for a request to begin.
 func (c *Conn) Waiting() bool { return c.waiting.Load() }
@@ -377,6 +382,7 @@ func (c *Conn) body(b []byte) (int, error) {
 	}
 	n, done, r := c.chunks.feed(b)
 	if r != nil {
+		c.bodyFault.Store(r)
 		c.state, c.err = failed, &BodyError{r}
 		return n, c.err
 	}

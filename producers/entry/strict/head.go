@@ -244,16 +244,22 @@ func (f *fields) head() (head, *Refusal) {
 	return h, nil
 }
 
-func length(b []byte) (int64, bool) {
+// IsLength reports whether s is a Content-Length: up to 18 digits.
+func IsLength(s string) bool {
+	_, ok := length(s)
+	return ok
+}
+
+func length[T text](b T) (int64, bool) {
 	if len(b) == 0 || len(b) > 18 {
 		return 0, false
 	}
 	n := int64(0)
-	for _, c := range b {
-		if !isDigit(c) {
+	for i := range len(b) {
+		if !isDigit(b[i]) {
 			return 0, false
 		}
-		n = n*10 + int64(c-'0')
+		n = n*10 + int64(b[i]-'0')
 	}
 	return n, true
 }

@@ -1,0 +1,448 @@
+package entry_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"penstock/infra/clock"
+	"penstock/producers/entry"
+	"penstock/producers/entry/upstream"
+	"penstock/schemas/event"
+)
+
+// late is a pool that is made later.
+type late struct{ atomic.Pointer[upstream.Pool] }
+
+func (l *late) Do(r *http.Request, observe func(*upstream.Attempt)) (*http.Response, *upstream.Attempt, error) {
+	return l.Load().Do(r, observe)
+}
+
+// store is the service of a site: it has the data of some owners and says of the
+// others where it believes they are.
+type store struct {
+	mu    sync.Mutex
+	site  string
+	has   map[string]bool
+	moved map[string]word
+	calls int
+	last  http.Header
+}
+
+func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	owner, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/u/"), "/")
+	s.mu.Lock()
+	s.calls++
+	s.last = r.Header.Clone()
+	has, to := s.has[owner], s.moved[owner]
+	s.mu.Unlock()
+	w.Header().Set("Penstock-Secret", "of the service")
+	if !has {
+		if to.site != "" {
+			w.Header().Set("Penstock-Site", to.site)
+			if to.version > 0 {
+				w.Header().Set("Penstock-Version", fmt.Sprint(to.version))
+			}
+		}
+		w.WriteHeader(http.StatusMisdirectedRequest)
+		return
+	}
+	b, _ := io.ReadAll(r.Body)
+	w.Header().Set("Server-Timing", "app;dur=3")
+	fmt.Fprintf(w, "%s has %s %s", s.site, owner, b)
+}
+
+func (s *store) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// world is three sites with their entry points.
+type world struct {
+	points map[string]*point
+	stores map[string]*store
+}
+
+func newWorld(t testing.TB, change func(site string, o *entry.Options)) *world {
+	w := &world{points: map[string]*point{}, stores: map[string]*store{}}
+	names := []string{"a", "b", "c"}
+	peers := map[string]*late{}
+	for _, n := range names {
+		peers[n] = &late{}
+		w.stores[n] = &store{site: n, has: map[string]bool{}, moved: map[string]word{}}
+	}
+	for _, n := range names {
+		w.points[n] = run(t, []string{service(t, w.stores[n].ServeHTTP)}, func(o *entry.Options) {
+			o.Site, o.PeerKey = n, []byte("0123456789abcdef")
+			o.Sites = nil
+			for _, s := range names {
+				o.Sites = append(o.Sites, entry.Site{Name: s, URL: "http://" + s + ".example", Peer: peers[s]})
+			}
+			if change != nil {
+				change(n, o)
+			}
+		})
+	}
+	for _, n := range names {
+		peers[n].Store(pool(t, "peer-"+n, w.points[n].url))
+	}
+	return w
+}
+
+func (a answer) about() string {
+	return fmt.Sprintf("%d %s v%s hops %s", a.StatusCode, a.Header.Get("Penstock-Site"), a.Header.Get("Penstock-Version"), a.Header.Get("Penstock-Hops"))
+}
+
+func TestARequestIsForwardedToWhereTheDataIs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.stores["c"].has["ada"] = true
+	for _, p := range w.points {
+		p.places.set("ada", "c", 4)
+	}
+	got := do(t, "PUT", w.points["a"].url+"/u/ada/x", strings.NewReader("data"), "X-User", "bob & co", "Penstock-Hop", "b", "Penstock-Peer", "guess", "Penstock-Owner", "root")
+	if got.about() != "200 c v4 hops 1" || got.body != "c has ada data" {
+		t.Errorf("got %s %q", got.about(), got.body)
+	}
+	for name := range got.Header {
+		if name == "Penstock-Secret" || name == "Penstock-Server" || name == "Server-Timing" && got.Header.Get(name) != "app;dur=3" {
+			t.Errorf("header %s: %s", name, got.Header[name])
+		}
+	}
+	row := w.points["a"].rows.await(t, 1)[0]
+	if row.ToSite != "c" || row.ToServer != "a-1" || row.User != "bob & co" || row.Owner != "ada" || row.Service != 3000 || row.Op != event.Write {
+		t.Errorf("row %+v", row)
+	}
+	if n := len(w.points["c"].rows.all); n != 0 {
+		t.Errorf("the peer published %d rows", n)
+	}
+	h := w.stores["c"].last
+	for name := range h {
+		if strings.HasPrefix(name, "Penstock") {
+			t.Errorf("the service got %s", name)
+		}
+	}
+	if f := h.Get("X-Forwarded-For"); f != "127.0.0.1, 127.0.0.1" {
+		t.Errorf("X-Forwarded-For %q", f)
+	}
+	if n := w.points["a"].counter(t, "penstock_entry_ignored_total", "what", "hop", "reason", "key"); n != 1 {
+		t.Errorf("a hop without the key was counted %v times", n)
+	}
+}
+
+// The stale entry point a believes b; b's service knows that the data went to c.
+func TestAStaleWordIsFollowedInOneHop(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]io.Reader{"without body": nil, "with body": strings.NewReader("hello"), "chunked": io.MultiReader(strings.NewReader("hel"), strings.NewReader("lo"))} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			w.stores["c"].has["ada"] = true
+			w.stores["b"].moved["ada"] = word{"c", 9}
+			w.points["a"].places.set("ada", "b", 8)
+			got := do(t, "POST", w.points["a"].url+"/u/ada/x", body)
+			if got.about() != "200 c v9 hops 1" || body != nil && got.body != "c has ada hello" {
+				t.Errorf("got %s %q", got.about(), got.body)
+			}
+			rows := w.points["a"].rows.await(t, 2)
+			if rows[0].Status != 421 || rows[0].ToSite != "b" || rows[1].Status != 200 || rows[1].ToSite != "c" || len(rows) != 2 {
+				t.Errorf("rows %+v", rows)
+			}
+			// The word was learnt: the next goes there at once.
+			if got := get(t, w.points["a"].url+"/u/ada/x"); got.about() != "200 c v9 hops 1" || w.stores["b"].calls != 1 {
+				t.Errorf("then %s, %d calls of b", got.about(), w.stores["b"].calls)
+			}
+		})
+	}
+}
+
+// A client with an old address calls a, which had the data until now.
+func TestTheSiteThatHadTheDataForwards(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.stores["c"].has["ada"] = true
+	w.stores["a"].moved["ada"] = word{"c", 2}
+	w.points["a"].places.set("ada", "a", 1)
+	if got := get(t, w.points["a"].url+"/u/ada/x"); got.about() != "200 c v2 hops 1" {
+		t.Errorf("got %s", got.about())
+	}
+	// Without a version the word is followed, but not learnt.
+	w.stores["a"].moved["bea"], w.stores["b"].has["bea"] = word{"b", 0}, true
+	if got := get(t, w.points["a"].url+"/u/bea/x"); got.about() != "200 b v hops 1" {
+		t.Errorf("got %s", got.about())
+	}
+	if site, _, known := w.points["a"].places.Locate("bea"); known {
+		t.Errorf("a word without version was learnt: %s", site)
+	}
+}
+
+func TestAHopIsNotForwarded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.points["b"].places.set("ada", "c", 5)
+	hop := []string{"Penstock-Hop", "a", "Penstock-Peer", "0123456789abcdef", "Penstock-Owner", "ada", "Penstock-Version", "5"}
+	if got := get(t, w.points["b"].url+"/u/other/x", hop...); got.about() != "421 c v5 hops 0" {
+		t.Errorf("got %s", got.about())
+	}
+	if w.stores["b"].calls+w.stores["c"].calls != 0 {
+		t.Error("a service was called")
+	}
+	// The peer knows more: it is believed, and the word learnt.
+	w.stores["b"].has["ada"] = true
+	hop[len(hop)-1] = "6"
+	got := get(t, w.points["b"].url+"/u/other/x", hop...)
+	if site, version, _ := w.points["b"].places.Locate("ada"); site != "b" || version != 6 {
+		t.Errorf("learnt %s %d", site, version)
+	}
+	if got.StatusCode != 421 { // the service looks at the path, where "other" is
+		t.Errorf("got %s", got.about())
+	}
+	if got := get(t, w.points["b"].url+"/u/ada/x", hop...); got.about() != "200 b v6 hops 0" || got.Header.Get("Penstock-Server") != "a-1" ||
+		!strings.Contains(strings.Join(got.Header["Server-Timing"], ","), "penstock-service;dur=3.000") {
+		t.Errorf("got %s %v", got.about(), got.Header)
+	}
+	if len(w.points["b"].rows.all) != 0 {
+		t.Errorf("a hop's answers made rows: %+v", w.points["b"].rows.all)
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(_ string, o *entry.Options) { o.Answer = entry.Redirect })
+	w.points["a"].places.set("ada", "c", 4)
+	got := do(t, "POST", w.points["a"].url+"/u/ada/x?y=%20&z", strings.NewReader("hello"))
+	if got.about() != "307 c v4 hops 0" || got.Header.Get("Location") != "http://c.example/u/ada/x?y=%20&z" {
+		t.Errorf("got %s to %s", got.about(), got.Header.Get("Location"))
+	}
+	row := w.points["a"].rows.await(t, 1)[0]
+	if row.Status != 307 || row.ToSite != "a" || row.Owner != "ada" {
+		t.Errorf("row %+v", row)
+	}
+	// A location of the site itself that proves old is told the same way.
+	w.stores["a"].moved["bea"] = word{"b", 3}
+	if got := get(t, w.points["a"].url+"/u/bea/x"); got.about() != "307 b v3 hops 0" {
+		t.Errorf("got %s", got.about())
+	}
+	// Two slashes in front would make another host of the path.
+	if got := get(t, w.points["a"].url+"//u/ada/x"); got.Header.Get("Location") != "http://c.example//u/ada/x" {
+		t.Errorf("to %s", got.Header.Get("Location"))
+	}
+}
+
+// A body that is too large to be kept goes to the client's next attempt.
+func TestALargeBodyIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(_ string, o *entry.Options) { o.Replay = 1000 })
+	w.stores["b"].moved["ada"] = word{"c", 9}
+	w.points["a"].places.set("ada", "b", 8)
+	got := do(t, "POST", w.points["a"].url+"/u/ada/x", strings.NewReader(strings.Repeat("x", 5000)))
+	if got.about() != "307 c v9 hops 0" || got.Header.Get("Location") != "http://c.example/u/ada/x" {
+		t.Errorf("got %s", got.about())
+	}
+}
+
+// Between the old site's letting go and the new one's taking over nobody has the
+// data. The clock is moved by hand.
+func TestAnOwnerOnTheMoveIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	manual := clock.NewManual(time.Date(2026, 5, 17, 10, 0, 0, 0, time.UTC))
+	w := newWorld(t, func(_ string, o *entry.Options) { o.Clock = manual })
+	w.stores["b"].moved["ada"] = word{"c", 9}
+	w.points["a"].places.set("ada", "b", 8)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	ask := func() <-chan answer {
+		got := make(chan answer, 1)
+		go func() { got <- get(t, w.points["a"].url+"/u/ada/x") }()
+		return got
+	}
+	// c has not got it yet, and believes what it last heard.
+	w.stores["c"].moved["ada"] = word{"b", 8}
+	got := ask()
+	for range 4 {
+		if err := manual.Await(ctx, 1); err != nil {
+			t.Fatal(err)
+		}
+		manual.Advance(30 * time.Millisecond)
+	}
+	if err := manual.Await(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	w.stores["c"].set(func() { w.stores["c"].has["ada"] = true })
+	manual.Advance(time.Second - 200*time.Millisecond)
+	if a := <-got; a.about() != "200 c v9 hops 1" {
+		t.Errorf("got %s", a.about())
+	}
+	// It never gets it.
+	w.stores["c"].set(func() { delete(w.stores["c"].has, "ada") })
+	got = ask()
+	var a answer
+	for waiting := true; waiting; {
+		select {
+		case a = <-got:
+			waiting = false
+		default:
+			if manual.Waiting() > 0 {
+				manual.Advance(100 * time.Millisecond)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if a.StatusCode != 503 || a.Header.Get("Retry-After") != "1" || a.body != "penstock: the data is being moved: try again\n" {
+		t.Errorf("got %d %q", a.StatusCode, a.body)
+	}
+}
+
+// A 421 that names no site, or none that is configured, is not followed.
+func TestOther421s(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(_ string, o *entry.Options) { o.Hold = -1 })
+	if got := get(t, w.points["a"].url+"/u/ada/x"); got.about() != "421 a v hops 0" {
+		t.Errorf("got %s", got.about())
+	}
+	w.stores["a"].moved["bea"] = word{"nowhere", 4}
+	if got := get(t, w.points["a"].url+"/u/bea/x"); got.StatusCode != 503 {
+		t.Errorf("got %s", got.about())
+	}
+}
+
+// gate is a Gate of one owner.
+type gate struct {
+	mu      sync.Mutex
+	held    chan struct{}
+	entered int
+	inside  int
+}
+
+func (g *gate) Enter(owner string) (leave func(), held <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.held != nil && owner == "ada" {
+		return nil, g.held
+	}
+	g.entered++
+	g.inside++
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.inside--
+	}, nil
+}
+
+func TestWritesWaitAtTheGate(t *testing.T) {
+	t.Parallel()
+	g := &gate{held: make(chan struct{})}
+	manual := clock.NewManual(time.Date(2026, 5, 17, 10, 0, 0, 0, time.UTC))
+	w := newWorld(t, func(site string, o *entry.Options) {
+		if site == "a" {
+			o.Gate, o.Clock = g, manual
+		}
+	})
+	w.stores["a"].has["ada"], w.stores["b"].has["ada"] = true, true
+	w.points["a"].places.set("ada", "a", 1)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	put := func() <-chan answer {
+		got := make(chan answer, 1)
+		go func() { got <- do(t, "PUT", w.points["a"].url+"/u/ada/x", strings.NewReader("new")) }()
+		if err := manual.Await(ctx, 1); err != nil {
+			t.Error(err)
+		}
+		return got
+	}
+	if got := get(t, w.points["a"].url+"/u/ada/x"); got.StatusCode != 200 || g.entered != 0 {
+		t.Errorf("a read got %s", got.about())
+	}
+	// The hold ends with the owner at b.
+	got := put()
+	w.points["a"].places.set("ada", "b", 2)
+	manual.Advance(40 * time.Millisecond)
+	close(g.held)
+	if a := <-got; a.about() != "200 b v2 hops 1" || a.body != "b has ada new" {
+		t.Errorf("got %s %q", a.about(), a.body)
+	}
+	if row := w.points["a"].rows.await(t, 2)[1]; row.Wait < 40_000 || row.ToSite != "b" {
+		t.Errorf("row %+v", row)
+	}
+	// The hold ends with nothing changed.
+	g.held = make(chan struct{})
+	w.points["a"].places.set("ada", "a", 3)
+	got = put()
+	held := g.held
+	g.mu.Lock()
+	g.held = nil
+	g.mu.Unlock()
+	close(held)
+	if a := <-got; a.about() != "200 a v3 hops 0" || g.inside != 0 || g.entered != 1 {
+		t.Errorf("got %s, %d inside", a.about(), g.inside)
+	}
+	// The hold lasts too long.
+	g.mu.Lock()
+	g.held = make(chan struct{})
+	g.mu.Unlock()
+	got = put()
+	manual.Advance(time.Second)
+	if a := <-got; a.StatusCode != 503 || a.Header.Get("Retry-After") != "1" {
+		t.Errorf("got %s", a.about())
+	}
+}
+
+func TestHundredMovesUnderLoad(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	names := []string{"a", "b", "c"}
+	const owners = 10
+	for i := range owners {
+		w.stores["a"].has[fmt.Sprint("o", i)] = true
+		for n, p := range w.points {
+			p.places.set(fmt.Sprint("o", i), "a", 0)
+			w.stores[n].moved[fmt.Sprint("o", i)] = word{"a", 0}
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var clients sync.WaitGroup
+	var answered atomic.Int64
+	for i := range 4 {
+		clients.Go(func() {
+			c := client(t)
+			for n := i; ctx.Err() == nil; n++ {
+				u := fmt.Sprintf("%s/u/o%d/x", w.points[names[n%3]].url, n%owners)
+				resp, err := c.Post(u, "text/plain", strings.NewReader("hello"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				b, _ := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				if hops := resp.Header.Get("Penstock-Hops"); resp.StatusCode != 200 || hops != "0" && hops != "1" || !strings.HasSuffix(string(b), "hello") {
+					t.Errorf("got %d %q, hops %s", resp.StatusCode, b, hops)
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	for move := range 100 {
+		owner, from, to := fmt.Sprint("o", move%owners), names[move/owners%3], names[(move/owners+1)%3]
+		version := uint64(move/owners + 1)
+		w.stores[from].set(func() {
+			delete(w.stores[from].has, owner)
+			w.stores[from].moved[owner] = word{to, version}
+		})
+		time.Sleep(2 * time.Millisecond) // nobody has it for a while
+		w.stores[to].set(func() { w.stores[to].has[owner] = true })
+		if move%3 == 0 {
+			w.points[names[move%3]].places.Learn(owner, to, version) // the bus is late for the others
+		}
+	}
+	cancel()
+	clients.Wait()
+	if answered.Load() < 100 {
+		t.Errorf("only %d requests", answered.Load())
+	}
+}
