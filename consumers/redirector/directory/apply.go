@@ -6,7 +6,6 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"penstock/infra/bus"
-	"penstock/schemas/control"
 	"penstock/schemas/subject"
 )
 
@@ -38,26 +37,20 @@ func (d *Directory) apply(m bus.Msg) {
 		d.shown.changes.WithLabelValues(what).Inc()
 		return
 	}
-	l, err := control.DecodeLocation(m.Data)
+	p, site, err := d.decode(m.Data)
 	if err != nil {
 		d.unusable("value", key, owner, err)
 		return
 	}
-	d.set(key, owner, l)
+	d.set(key, owner, p, site)
 }
 
 // set takes an entry in.
-func (d *Directory) set(key, owner string, l *control.Location) {
-	p := place{version: l.Version, pinned: l.Pinned, since: l.Since}
+func (d *Directory) set(key, owner string, p place, site string) {
 	var ok bool
-	if p.site, ok = d.names.intern(l.Site); !ok {
+	if p.site, ok = d.names.intern(site); !ok {
 		d.unusable("sites", key, owner, nil)
 		return
-	}
-	for i, s := range states {
-		if s == l.State {
-			p.state = uint8(i)
-		}
 	}
 	added, changed, fits := d.table.put(owner, p)
 	if !fits {
@@ -67,10 +60,10 @@ func (d *Directory) set(key, owner string, l *control.Location) {
 	if len(d.ghosts) > 0 {
 		delete(d.ghosts, xxhash.Sum64String(key))
 	}
-	if len(d.known) > 0 && !d.known[l.Site] {
+	if len(d.known) > 0 && !d.known[site] {
 		d.shown.unknownSites.Inc()
 	}
-	d.supersede(owner, l.Version)
+	d.supersede(owner, p.version)
 	switch {
 	case added:
 		d.shown.added.Inc()

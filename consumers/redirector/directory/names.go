@@ -28,6 +28,14 @@ func newNames(sites []string) *names {
 
 func (n *names) of(i uint32) string { return (*n.list.Load())[i] }
 
+// number returns the number of a site that has one.
+func (n *names) number(site []byte) (uint32, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	i, known := n.index[string(site)]
+	return i, known
+}
+
 // intern returns the number of a site; false if there are too many.
 func (n *names) intern(site string) (uint32, bool) {
 	n.mu.Lock()
