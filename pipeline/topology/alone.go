@@ -99,12 +99,22 @@ func wait(ctx context.Context, parts *Parts, log zerolog.Logger) error {
 	case <-ctx.Done():
 		log.Info().Msg("stopping")
 	case <-parts.Failed().Done():
-		log.Error().Err(context.Cause(parts.Failed())).Msg("a part cannot go on: stopping")
 	}
 	cause := context.Cause(parts.Failed())
+	if errors.Is(cause, context.Canceled) {
+		cause = nil // There is nothing left to do.
+	}
+	if cause != nil {
+		log.Error().Err(cause).Msg("a part cannot go on: stopping")
+	}
 	// What failed is among what Stop returns, beside what failed on the way down.
 	if err := parts.Stop(); err != nil {
 		return err
 	}
 	return cause
+}
+
+// part is the log of one part.
+func (a *Alone) part(name string) zerolog.Logger {
+	return a.Logger.With().Str("part", name).Logger()
 }

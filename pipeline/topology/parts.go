@@ -49,6 +49,9 @@ func (p *Parts) Start(name string, run func(ctx context.Context) error) {
 	p.log.Debug().Str("part", name).Msg("started")
 }
 
+// finish ends Failed without a failure: what was to be done is done.
+func (p *Parts) finish() { p.failed(nil) }
+
 // Failed ends when a part fails; context.Cause says which and why.
 func (p *Parts) Failed() context.Context { return p.ctx }
 

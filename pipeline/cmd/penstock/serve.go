@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"penstock/infra/telemetry"
 	"penstock/pipeline/config"
 	"penstock/pipeline/topology"
 )
@@ -25,11 +24,7 @@ func (c *serveCmd) Run(con *console) error {
 	if err != nil {
 		return err
 	}
-	level := con.level
-	if level == "warn" {
-		level = "info" // A server says when it starts and stops.
-	}
-	log, err := telemetry.NewLogger(con.err, telemetry.LogOptions{Level: level})
+	log, err := con.serverLog()
 	if err != nil {
 		return err
 	}

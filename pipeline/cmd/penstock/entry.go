@@ -1,0 +1,30 @@
+package main
+
+import (
+	"penstock/pipeline/topology"
+)
+
+type entryCmd struct {
+	aloneFlags
+	Site   string `required:"" help:"The site at which it stands."`
+	Listen string `help:"Address of the proxy instead of the configuration's." placeholder:"HOST:PORT"`
+}
+
+// Run serves until it is told to stop.
+func (c *entryCmd) Run(con *console) error {
+	a, err := c.alone(con, "entry", c.Site, "entry point of "+c.Site)
+	if err != nil {
+		return err
+	}
+	e := topology.Entry{Alone: *a, Site: c.Site, Listen: c.Listen}
+	return e.Run(con.ctx)
+}
+
+// Help shows entry points.
+func (entryCmd) Help() string {
+	return `Examples:
+  penstock entry --site us-east -c penstock.yaml --nats nats://127.0.0.1:4222
+  penstock entry --site us-west -c penstock.yaml --nats nats://127.0.0.1:4222 --listen 0.0.0.0:80 --telemetry off
+
+A lost bus never delays or fails a request: events wait on disk under --state.`
+}

@@ -1,0 +1,295 @@
+package topology
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"time"
+
+	"penstock/consumers/decider/placement"
+	"penstock/consumers/redirector/directory"
+	"penstock/infra/geo"
+	"penstock/infra/publisher"
+	"penstock/pipeline/config"
+	"penstock/producers/entry"
+	"penstock/producers/entry/identify"
+	"penstock/producers/entry/upstream"
+)
+
+const (
+	// knowWithin is how long a start waits for where owners are, while the bus is
+	// there. Without it what was last known counts.
+	knowWithin = 10 * time.Second
+	// flushWithin bounds what a stop waits for the bus; the rest stays in the spool.
+	flushWithin = 5 * time.Second
+	// liveAge is after how long a live batch is cut (DESIGN §3).
+	liveAge = 100 * time.Millisecond
+)
+
+// Entry is the entry point of a site (DESIGN §4.1).
+type Entry struct {
+	Alone
+	Site string
+	// Listen overrides the configuration.
+	Listen string
+}
+
+// Run serves until the context ends, drains, and hands over its last events.
+func (e *Entry) Run(ctx context.Context) error {
+	if e.Config == nil || e.Config.Site(e.Site) == nil {
+		return fmt.Errorf("site %q is not in the configuration: %w", e.Site, ErrOptions)
+	}
+	if e.Config.Privacy.UserKey == "" {
+		return fmt.Errorf("privacy.user_key is not set: users must be named by a key that is yours: %w", ErrOptions)
+	}
+	if len(e.Config.Site(e.Site).Servers) == 0 {
+		return fmt.Errorf("site %s has no servers: list the addresses of its service in sites[].servers: %w", e.Site, ErrOptions)
+	}
+	return e.run(ctx, "entry", e.start)
+}
+
+// start makes the parts and starts them in the order in which they are to stop.
+func (e *Entry) start(ctx context.Context, v *alone) (string, error) {
+	d, err := directory.New(directory.Options{
+		Client: v.client, Sites: siteNames(e.Config), Snapshot: e.dir("locations.snapshot"), Logger: e.part("directory"), Registerer: v.registry,
+	})
+	if err != nil {
+		return "", err
+	}
+	p, err := publisher.New(ctx, publisher.Options{
+		Client: v.client, Entry: e.Name, MaxAge: liveAge, SpoolDir: e.dir("spool"), SpoolMax: int64(e.Config.Entry.Spool),
+		Logger: e.part("publisher"), Registerer: v.registry,
+	})
+	if err != nil {
+		return "", err
+	}
+	pools, o, err := e.options(v)
+	if err != nil {
+		return "", errors.Join(err, p.Close(ctx))
+	}
+	o.Locations, o.Publisher = d, p
+	proxy, err := entry.New(o)
+	if err != nil {
+		return "", errors.Join(err, p.Close(ctx))
+	}
+	v.watch("locations", func() string {
+		select {
+		case <-d.Ready():
+			return ""
+		default:
+			return "where owners are is not known yet"
+		}
+	})
+	v.parts.Start("entry", func(ctx context.Context) error {
+		awaitDirectory(ctx, v, d)
+		return proxy.Run(ctx)
+	})
+	for _, pool := range pools {
+		v.parts.Start("servers", pool.Run)
+	}
+	v.parts.Start("publisher", closing(p))
+	v.parts.Start("directory", d.Run)
+	return proxy.Addr().String(), nil
+}
+
+// awaitDirectory waits until it is known where owners are. A start in an outage of
+// the bus without a snapshot goes on without: what is unknown is served as
+// entry.unknown says.
+func awaitDirectory(ctx context.Context, v *alone, d *directory.Directory) {
+	ctx, cancel := context.WithTimeout(ctx, knowWithin)
+	defer cancel()
+	if err := v.client.Ready(ctx); err == nil {
+		select {
+		case <-d.Ready():
+			return
+		case <-ctx.Done():
+		}
+	}
+	select {
+	case <-d.Ready():
+	default:
+		v.Logger.Warn().Msg("where owners are is not known: requests are served by entry.unknown until the bus is there")
+	}
+}
+
+// closing closes a publisher when its part is stopped.
+func closing(p *publisher.Publisher) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		<-ctx.Done()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushWithin)
+		defer cancel()
+		err := p.Close(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil // What could not be sent is in the spool, and said in the log.
+		}
+		return err
+	}
+}
+
+// options maps the configuration, and makes the pools of servers: the site's own
+// first.
+func (e *Entry) options(v *alone) ([]*upstream.Pool, entry.Options, error) {
+	c, site := e.Config.Entry, e.Config.Site(e.Site)
+	o := entry.Options{
+		Answer: c.Answer, Component: c.Component, Drain: c.Drain.Std(), H2C: c.H2C, HashKey: []byte(e.Config.Privacy.UserKey),
+		Hold: c.Hold.Std(), Listen: c.Listen, Logger: e.part("entry"), Registerer: v.registry, Replay: int64(c.Replay),
+		Residency: residency(e.Config), ServerTiming: c.ServerTiming, Site: e.Site, Unknown: c.Unknown,
+		Owner: rules(c.Owner), User: rules(c.User), JWT: entry.JWT{Required: c.JWT.Required},
+		Limits: entry.Limits{
+			Header: int(c.Limits.Header), Body: int64(c.Limits.Body), Connections: c.Limits.Connections,
+			HeaderTimeout: c.Limits.HeaderTimeout.Std(), IdleTimeout: c.Limits.IdleTimeout.Std(), BodyRate: noneIfZero(int64(c.Limits.BodyRate.PerSecond())),
+		},
+	}
+	if o.Replay == 0 {
+		o.Replay = -1
+	}
+	if e.Listen != "" {
+		o.Listen = e.Listen
+	}
+	for _, r := range c.Class {
+		o.Class = append(o.Class, entry.ClassRule(r))
+	}
+	if err := e.secrets(&o); err != nil {
+		return nil, o, err
+	}
+	local, err := upstream.New(e.pool(v, e.Site, servers(site.Servers)))
+	if err != nil {
+		return nil, o, err
+	}
+	pools := []*upstream.Pool{local}
+	o.Local = local
+	for _, s := range e.Config.Sites {
+		es := entry.Site{Name: s.Name, URL: s.URL}
+		if s.Name != e.Site && s.URL != "" {
+			po := e.pool(v, s.Name, []upstream.Server{{Name: s.Name, URL: s.URL}})
+			po.Health.Path = "" // A peer says by its answers how it is.
+			peer, err := upstream.New(po)
+			if err != nil {
+				return nil, o, err
+			}
+			pools, es.Peer = append(pools, peer), peer
+		}
+		o.Sites = append(o.Sites, es)
+	}
+	return pools, o, nil
+}
+
+// pool is how servers of a site are called.
+func (e *Entry) pool(v *alone, site string, servers []upstream.Server) upstream.Options {
+	c := e.Config.Entry
+	return upstream.Options{
+		Name: site, Servers: servers, Buffer: int64(c.Replay), Logger: e.part("servers of " + site), Registerer: v.registry,
+		Retry: upstream.Retry{Attempts: c.Retry.Attempts, Budget: negativeIfZero(c.Retry.Budget)},
+		Health: upstream.Health{
+			Path: c.Health.Path, Interval: c.Health.Interval.Std(), Timeout: c.Health.Timeout.Std(), Down: c.Health.Down, Up: c.Health.Up,
+			Failures: int(noneIfZero(int64(c.Health.Failures))), Eject: c.Health.Eject.Std(), MaxEjected: negativeIfZero(c.Health.MaxEjected),
+		},
+	}
+}
+
+// In the options of entry points and pools 0 is the default and less is none; in
+// the configuration 0 is none.
+func noneIfZero(n int64) int64 {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+func negativeIfZero(f float64) float64 {
+	if f == 0 {
+		return -1
+	}
+	return f
+}
+
+func servers(urls []string) []upstream.Server {
+	out := make([]upstream.Server, len(urls))
+	for i, u := range urls {
+		out[i] = upstream.Server{URL: u}
+	}
+	return out
+}
+
+func rules(in []config.Rule) []identify.Rule {
+	out := make([]identify.Rule, len(in))
+	for i, r := range in {
+		out[i] = identify.Rule(r)
+	}
+	return out
+}
+
+// secrets reads what stands in files of its own, and the places of addresses.
+func (e *Entry) secrets(o *entry.Options) error {
+	c := e.Config.Entry
+	peer, err := secretFile("entry.peer_key_file", c.PeerKeyFile)
+	if err != nil {
+		return err
+	}
+	o.PeerKey = []byte(peer)
+	for _, k := range []struct {
+		field, name string
+		public      bool
+	}{{"entry.jwt.secret_file", c.JWT.SecretFile, false}, {"entry.jwt.public_key_file", c.JWT.PublicKeyFile, true}} {
+		if k.name == "" {
+			continue
+		}
+		b, err := os.ReadFile(k.name)
+		if err != nil {
+			return fmt.Errorf("%s cannot be read: %w", k.field, err)
+		}
+		if o.JWT.Key, err = identify.ParseKey(k.public, b); err != nil {
+			return fmt.Errorf("%s: %w", k.field, err)
+		}
+	}
+	if c.TLS.Cert != "" {
+		cert, err := tls.LoadX509KeyPair(c.TLS.Cert, c.TLS.Key)
+		if err != nil {
+			return fmt.Errorf("entry.tls: %w", err)
+		}
+		o.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+	}
+	if c.GeoIP != "" {
+		db, err := geo.Open(c.GeoIP)
+		if err != nil {
+			return fmt.Errorf("entry.geoip: %w", err)
+		}
+		o.Geo = db
+	}
+	for _, n := range c.TrustedProxies {
+		o.TrustedProxies = append(o.TrustedProxies, netip.MustParsePrefix(n)) // Checked with the configuration.
+	}
+	return nil
+}
+
+// residency says which sites may hold an owner's data; nil if all may.
+func residency(cfg *config.Config) func(owner string) []bool {
+	if len(cfg.Residency) == 0 {
+		return nil
+	}
+	var sites []placement.Site
+	for _, s := range cfg.Sites {
+		sites = append(sites, placement.Site{Name: s.Name})
+	}
+	var rules []placement.Rule
+	for _, r := range cfg.Residency {
+		rules = append(rules, placement.Rule(r))
+	}
+	return placement.NewResidency(sites, rules).Allowed
+}
+
+func siteNames(cfg *config.Config) []string {
+	var out []string
+	for _, s := range cfg.Sites {
+		out = append(out, s.Name)
+	}
+	return out
+}
+
+// windowEnd returns the end of the placement window that an instant lies in.
+func windowEnd(width time.Duration) func(time.Time) time.Time {
+	return func(t time.Time) time.Time { return t.Truncate(width).Add(width) }
+}
