@@ -32,7 +32,7 @@ func compileHAProxy(format string) (*textLayout, error) {
 	b, always := builder{}, ""
 	for i := 0; i < len(format); {
 		if format[i] != '%' {
-			b.literal(format[i : i+1])
+			b.haproxyLiteral(format[i : i+1])
 			i++
 			continue
 		}
@@ -98,11 +98,8 @@ func haproxyTag(s string, pos int) (name, flags string, next int) {
 
 // haproxyField adds a tag's field, in quotes if its flags say so.
 func (b *builder) haproxyField(name, flags, rest string) error {
-	quoted := strings.Contains(flags, "+Q")
-	if quoted {
-		b.literal(`"`)
-	}
 	e := element{name: name, kind: haproxyKinds[name], escape: escapeHash}
+	e.maybe = strings.LastIndex(flags, "+Q") > strings.LastIndex(flags, "-Q")
 	if pattern, ok := haproxyTimes[name]; ok {
 		f, err := compileTime(pattern)
 		if err != nil {
@@ -111,9 +108,21 @@ func (b *builder) haproxyField(name, flags, rest string) error {
 		e.time = f
 	}
 	e.last = e.kind == kindHost && strings.HasPrefix(rest, ":")
-	err := b.field(e)
-	if quoted {
-		b.literal(`"`)
+	return b.field(e)
+}
+
+// haproxyLiteral adds a byte. HAProxy writes no blank at the beginning, and one
+// where there would be several.
+func (b *builder) haproxyLiteral(s string) {
+	if s == " " {
+		n := len(b.elements)
+		if len(b.between) <= n || b.between[n] == "" {
+			if n == 0 {
+				return
+			}
+		} else if strings.HasSuffix(b.between[n], " ") {
+			return
+		}
 	}
-	return err
+	b.literal(s)
 }

@@ -60,6 +60,9 @@ type element struct {
 	// last says that the field ends at the last of its ending literals before
 	// the next blank: an address before a port has colons of its own.
 	last  bool
+	// maybe says that double quotes may stand around the field: HAProxy writes
+	// them, where it is told to, around what it takes for a text.
+	maybe bool
 	time  *timeFormat // how the field's time is written, nil: in a usual way
 	until string
 }
@@ -141,10 +144,10 @@ func indexLiteral(b []byte, lit string) int {
 // lastInWord returns where the last literal begins in the word at pos.
 func lastInWord(line []byte, pos int, lit string) int {
 	word := line[pos:]
-	if n := bytes.IndexByte(word, ' '); n >= 0 {
+	if n := bytes.IndexAny(word, " \t\"]|,"); n >= 0 {
 		word = word[:n]
 	}
-	// The literal may reach over the blank that ends the word.
+	// The literal may reach over what ends the word.
 	for at := pos + len(word); at >= pos; at-- {
 		if hasAt(line, at, lit) {
 			return at
@@ -225,6 +228,14 @@ func (l *textLayout) cut(line []byte, fields [][]byte) (n int, fault *LineError)
 				continue
 			}
 			next++
+		}
+		if e.maybe && hasAt(line, next, `"`) {
+			if end := bytes.IndexByte(line[next+1:], '"') + next + 1; end > next && (hasAt(line, end+1, e.until) || l.more && hasAt(line, end+1, " ")) {
+				fields[n] = line[next+1 : end]
+				next = end + 1 + len(e.until)
+				continue
+			}
+			return n, l.notMatched(line, n, next)
 		}
 		end := e.end(line, next)
 		if end < 0 {

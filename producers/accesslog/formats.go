@@ -74,8 +74,8 @@ func ofString(name string) (*Format, bool, error) {
 	if !ok {
 		return nil, false, nil
 	}
-	d := &Definition{Name: prefix}
 	var s Shape
+	d := &Definition{Name: name}
 	switch prefix {
 	case "text":
 		s.Text, d.Like = text, "combined"
@@ -90,10 +90,10 @@ func ofString(name string) (*Format, bool, error) {
 	default:
 		return nil, false, nil
 	}
-	d.Name, d.Lines = name, []Shape{s}
-	if prefix == "text" {
-		d.Columns = nil
+	if strings.TrimSpace(text) == "" {
+		return nil, false, fmt.Errorf("format %s: no field in it: %w", name, ErrFormat)
 	}
+	d.Lines = []Shape{s}
 	f, err := compile(d)
 	return f, true, err
 }
