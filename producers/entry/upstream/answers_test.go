@@ -169,7 +169,7 @@ func TestNothingOfAnAnswerIsTakenForTheNext(t *testing.T) {
 	p := newPool(t, Options{}, s.URL)
 	for i := range 20 {
 		if got := do(p, newRequest(t, "GET", "/", "")); got.body != "ok" {
-			t.Fatalf("request %d: %+v", i, got)
+			t.Fatalf("request %d: %v", i, got)
 		}
 		if i%2 == 0 {
 			more <- struct{}{}

@@ -3,6 +3,7 @@ package upstream
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -138,6 +139,10 @@ type said struct {
 	bodyErr error
 	a       *Attempt
 	failed  []Attempt // before
+}
+
+func (s said) String() string {
+	return fmt.Sprintf("status %d %v, body %.40q, error %v, of the body %v, attempt %+v, before %+v", s.status, s.header, s.body, s.err, s.bodyErr, s.a, s.failed)
 }
 
 // do sends a request and reads the answer.

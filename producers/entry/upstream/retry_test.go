@@ -90,7 +90,7 @@ func TestRetries(t *testing.T) {
 			s := do(p, req)
 			if tc.again {
 				if s.err != nil || s.status != 201 || len(s.failed) != 1 || s.failed[0].Reason != tc.reason {
-					t.Fatalf("%+v, attempt %+v", s, s.a)
+					t.Fatalf("%v", s)
 				}
 				if got.Load() != tc.method+" "+tc.body {
 					t.Errorf("the second server got %.40q", got.Load())
@@ -102,7 +102,7 @@ func TestRetries(t *testing.T) {
 					t.Errorf("%d retries are counted", p.retries.Load())
 				}
 			} else if len(s.failed) != 0 || s.a.Reason != tc.reason || s.status != tc.status || !errors.Is(s.err, tc.err) {
-				t.Fatalf("%+v, attempt %+v", s, s.a)
+				t.Fatalf("%v", s)
 			}
 			if failures(p, tc.reason) != 1 && tc.reason != "" {
 				t.Errorf("status %+v", p.Status())
@@ -124,11 +124,11 @@ func TestOneServer(t *testing.T) {
 	})
 	p := newPool(t, Options{}, s.URL)
 	if got := do(p, newRequest(t, "GET", "/", "")); got.status != 503 || len(got.failed) != 1 || got.a.Reason != ReasonStatus {
-		t.Errorf("%+v", got)
+		t.Errorf("%v", got)
 	}
 	if p := newPool(t, Options{}, deadURL(t)); true {
 		if got := do(p, newRequest(t, "GET", "/", "")); !errors.Is(got.err, ErrConnect) || len(got.failed) != 0 {
-			t.Errorf("%+v", got)
+			t.Errorf("%v", got)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func TestTheBudgetIsKept(t *testing.T) {
 	for range 100 {
 		got := do(p, newRequest(t, "GET", "/", ""))
 		if got.status != 502 {
-			t.Fatalf("%+v", got)
+			t.Fatalf("%v", got)
 		}
 		again += len(got.failed)
 	}
@@ -165,8 +165,8 @@ func TestNoRequestIsLostToIdleConnections(t *testing.T) {
 	done := map[string]int{}
 	s := serveRaw(t, func(n int, c net.Conn, r *bufio.Reader) {
 		random := rand.New(rand.NewPCG(1, uint64(n)))
-		for {
-			if random.IntN(10) == 0 {
+		for served := false; ; served = true {
+			if served && random.IntN(10) == 0 {
 				// Idle for up to 200 µs only.
 				_ = c.SetReadDeadline(time.Now().Add(time.Duration(random.IntN(200)) * time.Microsecond))
 			}
@@ -213,7 +213,7 @@ func TestNoRequestIsLostToIdleConnections(t *testing.T) {
 				case method == "POST" && errors.Is(got.err, ErrStale) && times <= 1:
 					refused.Add(1)
 				default:
-					t.Errorf("%s %s, done %d times: %+v", method, path, times, got)
+					t.Errorf("%s %s, done %d times: %v", method, path, times, got)
 				}
 			}
 		})
@@ -246,7 +246,7 @@ func TestARefusedRequestIsNotSent(t *testing.T) {
 		req := newRequest(t, "GET", "/", "")
 		spoil(req)
 		if got := do(p, req); !errors.Is(got.err, ErrRequest) || got.a.Reason != ReasonRequest {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 	if s.count() != 0 {
@@ -314,7 +314,7 @@ func TestTheClientsBody(t *testing.T) {
 		req.Body = io.NopCloser(io.MultiReader(strings.NewReader("part"), errReader{errAny}))
 		req.ContentLength = size
 		if got := do(p, req); !errors.Is(got.err, ErrRequestBody) || got.a.Reason != ReasonBody || len(got.failed) > 0 {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 	if st := p.Status()[0]; st.State != StateUsed || p.servers[0].standing.fails != 0 {
@@ -323,7 +323,7 @@ func TestTheClientsBody(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got := do(p, newRequest(t, "GET", "/", "").WithContext(ctx)); !errors.Is(got.err, context.Canceled) || got.a.Reason != ReasonCancelled {
-		t.Errorf("%+v", got)
+		t.Errorf("%v", got)
 	}
 }
 

@@ -102,11 +102,15 @@ func (t *times) set(at *time.Time, now time.Time) {
 	t.mu.Unlock()
 }
 
-// copyTo fills in an attempt.
-func (t *times) copyTo(a *Attempt) {
+// copyTo fills in an attempt. HTTP/2 may tell too late that a head was sent.
+func (t *times) copyTo(a *Attempt, u *upload) {
 	t.mu.Lock()
 	a.Connected, a.Sent, a.FirstByte = t.connected, t.sent, t.firstByte
 	t.mu.Unlock()
+	if a.Sent.IsZero() && !hasBody(u.req) && !a.FirstByte.IsZero() {
+		a.Sent = a.Connected
+	}
+	a.BytesOut = u.sent.Load()
 }
 
 func (t *times) trace(now func() time.Time) *httptrace.ClientTrace {
@@ -145,8 +149,7 @@ func (r *run) stream(s *server, x *exchange) (*http.Response, error) {
 		delete(out.Header, name)
 	}
 	resp, err := r.p.transport.RoundTrip(out)
-	t.copyTo(&x.attempt)
-	x.attempt.BytesOut = r.upload.sent.Load()
+	t.copyTo(&x.attempt, r.upload)
 	if err != nil {
 		return nil, r.explainTransport(err)
 	}
@@ -222,8 +225,7 @@ func (d *download) Close() error {
 
 func (d *download) finish(reason string, err error) {
 	d.once.Do(func() {
-		d.times.copyTo(&d.x.attempt)
-		d.x.attempt.BytesOut = d.run.upload.sent.Load()
+		d.times.copyTo(&d.x.attempt, d.run.upload)
 		d.run.p.end(d.server, &d.x.attempt, reason, err)
 	})
 }
