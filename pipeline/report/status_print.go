@@ -63,7 +63,7 @@ func (s *Status) Print(w io.Writer) error {
 				moves += c.Moves
 			}
 			fmt.Fprintf(&b, "mode %s, last decided window %s to %s, case %s, %d moves; ", d.Mode,
-				d.Window.Start.Format("2006-01-02 15:04"), d.Window.End.Format("15:04"), d.Case, moves)
+				Instant(d.Window.Start), ClockTime(d.Window.End), d.Case, moves)
 			counts := map[string]int64{}
 			for _, r := range d.Reasons {
 				counts[r.Code] += max(r.Count, 1)
@@ -79,7 +79,7 @@ func (s *Status) Print(w io.Writer) error {
 			b.WriteString("; FROZEN")
 		}
 		if k.Stale {
-			fmt.Fprintf(&b, "; STALE: nothing decided since %s", k.At.Format("2006-01-02 15:04"))
+			fmt.Fprintf(&b, "; STALE: nothing decided since %s", Instant(k.At))
 		}
 		if k.BackingOff > 0 {
 			fmt.Fprintf(&b, "; %d owners are held after moves that failed", k.BackingOff)

@@ -69,7 +69,7 @@ func (r *Report) summaryWindows(b *strings.Builder) {
 		slices.SortFunc(shown, func(a, b WindowReport) int { return a.Start.Compare(b.Start) })
 	}
 	for _, w := range shown {
-		fmt.Fprintf(t, "%s\t%s\t", w.Start.Format("2006-01-02 15:04"), w.Case)
+		fmt.Fprintf(t, "%s\t%s\t", Instant(w.Start), w.Case)
 		for _, s := range r.Sites {
 			mark := ""
 			if s.Capacity > 0 && w.Traffic[s.Name] > s.Capacity {

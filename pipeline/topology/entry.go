@@ -54,7 +54,7 @@ func (e *Entry) Run(ctx context.Context) error {
 // start makes the parts and starts them in the order in which they are to stop.
 func (e *Entry) start(ctx context.Context, v *alone) (string, error) {
 	d, err := directory.New(directory.Options{
-		Client: v.client, Sites: siteNames(e.Config), Snapshot: e.dir("locations.snapshot"), Logger: e.part("directory"), Registerer: v.registry,
+		Client: v.client, Sites: siteNames(e.Config), Snapshot: e.dir("locations.snapshot"), Logger: e.Logger, Registerer: v.registry,
 	})
 	if err != nil {
 		return "", err

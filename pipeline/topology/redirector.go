@@ -21,7 +21,7 @@ func (r *Redirector) Run(ctx context.Context) error { return r.run(ctx, "redirec
 
 func (r *Redirector) start(_ context.Context, v *alone) (string, error) {
 	d, err := directory.New(directory.Options{
-		Client: v.client, Sites: siteNames(r.Config), Snapshot: r.dir("locations.snapshot"), Logger: r.part("directory"), Registerer: v.registry,
+		Client: v.client, Sites: siteNames(r.Config), Snapshot: r.dir("locations.snapshot"), Logger: r.Logger, Registerer: v.registry,
 	})
 	if err != nil {
 		return "", err

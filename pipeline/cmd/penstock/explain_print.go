@@ -10,9 +10,6 @@ import (
 	"penstock/pipeline/topology"
 )
 
-// minutes is how a person reads a time.
-const minutes = "2006-01-02 15:04"
-
 // printExplained writes an explanation for a person.
 func printExplained(w io.Writer, e *topology.Explained) error {
 	var b strings.Builder
@@ -63,12 +60,12 @@ func printHeld(b *strings.Builder, e *topology.Explained) {
 		fmt.Fprintf(b, "the last window left it there: %s\n", e.Stays)
 	}
 	if e.CooldownUntil != nil {
-		fmt.Fprintf(b, "cooldown until %s\n", e.CooldownUntil.Format(minutes))
+		fmt.Fprintf(b, "cooldown until %s\n", report.Instant(e.CooldownUntil))
 	}
 	if e.Failures > 0 {
 		fmt.Fprintf(b, "its last %d moves failed or expired", e.Failures)
 		if e.HeldUntil != nil {
-			fmt.Fprintf(b, "; no window up to the one that ends at %s moves it", e.HeldUntil.Format(minutes))
+			fmt.Fprintf(b, "; no window up to the one that ends at %s moves it", report.Instant(e.HeldUntil))
 		}
 		b.WriteString("\n")
 	}
@@ -145,7 +142,7 @@ func printMoves(b *strings.Builder, e *topology.Explained) {
 		case last != nil && last.Version == h.Move.Version && last.Window.Equal(h.Window.End):
 			why = last.Reason
 		}
-		fmt.Fprintf(b, "  window %s to %s: %s → %s, version %d, %s, %s: %s\n", h.Window.Start.Format(minutes), h.Window.End.Format("15:04"),
+		fmt.Fprintf(b, "  window %s to %s: %s → %s, version %d, %s, %s: %s\n", report.Instant(h.Window.Start), report.ClockTime(h.Window.End),
 			h.Move.From, h.Move.To, h.Move.Version, report.Bytes(h.Move.Bytes), why, strings.TrimSpace(outcome+" "+h.Why))
 	}
 }

@@ -139,6 +139,6 @@ func progress(con *console) func(replay.Progress) {
 		if p.Waiting {
 			waiting = ", waiting for the decision"
 		}
-		fmt.Fprintf(con.err, "\r\033[K%d rows, %s, %d windows%s", p.Rows, p.Time.UTC().Format("2006-01-02 15:04"), p.Windows, waiting)
+		fmt.Fprintf(con.err, "\r\033[K%d rows, %s, %d windows%s", p.Rows, report.Instant(p.Time), p.Windows, waiting)
 	}
 }
