@@ -16,6 +16,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
+	"github.com/rs/zerolog"
 
 	"penstock/consumers/executor/locations"
 	"penstock/consumers/redirector/directory"
@@ -315,5 +316,38 @@ func TestLimitsOnTheBus(t *testing.T) {
 	ok(t, stop())
 	if _, err := c.NC.Request(LocateSubject, nil, bustest.Timeout); !errors.Is(err, nats.ErrNoResponders) {
 		t.Errorf("after the end: %v", err)
+	}
+}
+
+// TestStartsAndEndsWithoutTheBus: an outage is no reason not to serve, nor to hang
+// at the end; with the bus the questions on it are answered.
+func TestStartsAndEndsWithoutTheBus(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	ok(t, err)
+	address := l.Addr().String()
+	ok(t, l.Close())
+	patient, err := bus.Open(t.Context(), bus.Options{URL: "nats://" + address, Patient: true, Logger: zerolog.Nop()})
+	ok(t, err)
+	defer func() { ok(t, patient.Close()) }()
+	for _, comes := range []bool{false, true} {
+		r, _, _ := setup(t, func(o *Options) { o.Client = bustest.Client(t, patient) })
+		stop := serving(t, r)
+		if got := raw(t, r.Addr(), "GET /r/ann/x HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.0 307") {
+			t.Errorf("without the bus: %.40q", got)
+		}
+		if comes {
+			b := bustest.Start(t, func(o *bus.Options) { o.Listen = address })
+			c := bustest.Client(t, b)
+			eventually(t, "an answer on the bus", func() bool {
+				m, err := c.NC.Request(LocateSubject, []byte("ann"), 200*time.Millisecond)
+				return err == nil && strings.Contains(string(m.Data), `"east"`)
+			})
+			b.Suspend()
+		}
+		began := time.Now()
+		ok(t, stop())
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the end took %v", took)
+		}
 	}
 }

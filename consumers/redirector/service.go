@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go/micro"
 )
@@ -19,6 +20,8 @@ const (
 	LocateSubject     = "redirector.locate"
 	LocateManySubject = "redirector.locate-many"
 	queueGroup        = "redirector"
+	// flushTimeout bounds the wait, at the end, for the server to know of it.
+	flushTimeout = time.Second
 )
 
 // serve answers on the bus until stop. A connection that is lost takes its
@@ -50,8 +53,11 @@ func (r *Redirector) serve() (stop func() error, err error) {
 		if err := s.Stop(); err != nil {
 			return err
 		}
+		if !c.Connected() {
+			return nil
+		}
 		// Until the server knows, it sends questions that nobody will answer.
-		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		defer cancel()
 		return c.NC.FlushWithContext(ctx)
 	}, nil

@@ -180,7 +180,7 @@ func (d *Directory) setReady() { d.isReady.Do(func() { close(d.ready) }) }
 // loss is seen within about 3 s, at once if the connection breaks.
 func (d *Directory) Freshness() (since time.Duration, connected bool) {
 	r := d.reader.Load()
-	connected = r != nil && !r.Interrupted() && d.opts.Client.NC.IsConnected()
+	connected = r != nil && !r.Interrupted() && d.opts.Client.Connected()
 	if connected && d.current.Load() {
 		return 0, true
 	}

@@ -270,7 +270,7 @@ func (f *follower) tick(ctx context.Context) error {
 	now := d.clock.Now()
 	idle := f.idle
 	f.idle = true
-	if f.r.Interrupted() || !d.opts.Client.NC.IsConnected() {
+	if f.r.Interrupted() || !d.opts.Client.Connected() {
 		f.since = time.Time{}
 		d.leaveStep()
 		return nil
