@@ -30,7 +30,7 @@ func (p *Pool) Do(req *http.Request, observe func(*Attempt)) (*http.Response, *A
 	p.budget.request(now)
 	r := run{p: p, req: req, ctx: req.Context()}
 	if p.streams(req) {
-		r.upload = newUpload(req)
+		r.upload = newUpload(req, p.o.Clock.Now)
 	} else {
 		r.message = messages.Get().(*message)
 		defer r.message.release()

@@ -48,9 +48,11 @@ type upload struct {
 	touched atomic.Bool
 	sent    atomic.Int64
 	failed  atomic.Pointer[error] // of reading from the client
+	now     func() time.Time
+	ended   atomic.Pointer[time.Time] // when the transport had read all of it
 }
 
-func newUpload(req *http.Request) *upload { return &upload{req: req} }
+func newUpload(req *http.Request, now func() time.Time) *upload { return &upload{req: req, now: now} }
 
 // again reports whether the body can be sent once more.
 func (u *upload) again() bool {
@@ -70,6 +72,7 @@ func (u *upload) body() (io.ReadCloser, error) {
 		}
 	}
 	u.sent.Store(0)
+	u.ended.Store(nil)
 	return &uploadReader{u, b}, nil
 }
 
@@ -82,7 +85,11 @@ func (r *uploadReader) Read(p []byte) (int, error) {
 	r.u.touched.Store(true)
 	n, err := r.r.Read(p)
 	r.u.sent.Add(int64(n))
-	if err != nil && !errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, io.EOF):
+		now := r.u.now()
+		r.u.ended.Store(&now)
+	case err != nil:
 		r.u.failed.Store(&err)
 	}
 	return n, err
@@ -102,13 +109,18 @@ func (t *times) set(at *time.Time, now time.Time) {
 	t.mu.Unlock()
 }
 
-// copyTo fills in an attempt. HTTP/2 may tell too late that a head was sent.
+// copyTo fills in an attempt. HTTP/2 may tell too late that the request was sent;
+// then it was when the transport had read it.
 func (t *times) copyTo(a *Attempt, u *upload) {
 	t.mu.Lock()
 	a.Connected, a.Sent, a.FirstByte = t.connected, t.sent, t.firstByte
 	t.mu.Unlock()
-	if a.Sent.IsZero() && !hasBody(u.req) && !a.FirstByte.IsZero() {
-		a.Sent = a.Connected
+	if a.Sent.IsZero() && !a.FirstByte.IsZero() {
+		if ended := u.ended.Load(); ended != nil {
+			a.Sent = *ended
+		} else if !hasBody(u.req) {
+			a.Sent = a.Connected
+		}
 	}
 	a.BytesOut = u.sent.Load()
 }
