@@ -27,15 +27,17 @@ type body struct {
 	rate    int64 // bytes a second; 0 is none
 	grace   time.Duration
 
-	mu      sync.Mutex
+	turn    sync.Mutex // who reads; held while the client is waited for
 	kept    []byte
 	keep    int
-	whole   bool // kept is all that was read
-	read    int64
 	waited  time.Duration
-	err     error // what reading ended with; io.EOF is the end
 	current *sending
 	trailer http.Header // of the request that goes on, filled at the end
+
+	mu    sync.Mutex // of what follows; never held for long
+	whole bool       // kept is all that was read
+	read  int64
+	err   error // what reading ended with; io.EOF is the end
 }
 
 // sending is the body as one attempt reads it.
@@ -45,11 +47,11 @@ type sending struct {
 }
 
 // open returns the body from its beginning, for one more attempt; errNotKept if
-// the beginning is gone.
+// the beginning is gone. It waits for a Read that waits for the client.
 func (b *body) open() (io.ReadCloser, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.whole {
+	b.turn.Lock()
+	defer b.turn.Unlock()
+	if !b.again() {
 		return nil, errNotKept
 	}
 	b.current = &sending{b: b}
@@ -74,15 +76,23 @@ func (b *body) state() (read int64, err error) {
 // end makes reads fail from now on. One that waits for the client is woken: it
 // may set its own deadline after this one, so this is set until it has ended.
 func (b *body) end() {
-	for !b.mu.TryLock() {
+	for !b.turn.TryLock() {
 		_ = b.control.SetReadDeadline(past) // where it can't be set the client's next bytes end it
 		_ = b.sockets.Sleep(context.Background(), time.Millisecond)
 	}
-	defer b.mu.Unlock()
-	if b.err == nil {
-		b.err = errSuperseded
+	defer b.turn.Unlock()
+	if _, err := b.state(); err == nil {
+		b.note(0, errSuperseded)
 	}
 	b.current = nil
+}
+
+// note adds to what was read, and says that reading has ended if err isn't nil.
+func (b *body) note(n int, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.read += int64(n)
+	b.err = err
 }
 
 var past = time.Unix(1, 0)
@@ -92,26 +102,28 @@ func isEnd(err error) bool { return errors.Is(err, io.EOF) }
 // Read implements io.Reader.
 func (s *sending) Read(p []byte) (int, error) {
 	b := s.b
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch {
-	case b.current != s:
+	b.turn.Lock()
+	defer b.turn.Unlock()
+	if b.current != s {
 		return 0, errSuperseded
-	case s.at < len(b.kept):
+	}
+	if s.at < len(b.kept) {
 		n := copy(p, b.kept[s.at:])
 		s.at += n
 		return n, nil
-	case b.err != nil:
-		return 0, b.err
-	case len(p) == 0:
-		return 0, nil
+	}
+	if _, err := b.state(); err != nil || len(p) == 0 {
+		return 0, err
 	}
 	n, err := b.next(p)
-	if !b.whole {
+	if !b.again() {
 		return n, err
 	}
 	if len(b.kept)+n > b.keep {
-		b.whole, b.kept, s.at = false, nil, 0
+		b.mu.Lock()
+		b.whole = false
+		b.mu.Unlock()
+		b.kept, s.at = nil, 0
 		return n, err
 	}
 	b.kept = append(b.kept, p[:n]...)
@@ -122,19 +134,19 @@ func (s *sending) Read(p []byte) (int, error) {
 // Close implements io.Closer. The body is the entry point's to close.
 func (*sending) Close() error { return nil }
 
-// next reads from the client; the lock is held.
+// next reads from the client.
 func (b *body) next(p []byte) (int, error) {
-	if b.limit > 0 && int64(len(p)) > b.limit-b.read {
-		p = p[:b.limit-b.read+1]
+	read, _ := b.state()
+	if b.limit > 0 && int64(len(p)) > b.limit-read {
+		p = p[:b.limit-read+1]
 	}
 	var before time.Time
 	if b.rate > 0 {
 		before = b.sockets.Now()
-		due := b.grace + time.Duration(float64(b.read)/float64(b.rate)*float64(time.Second)) - b.waited
+		due := b.grace + time.Duration(float64(read)/float64(b.rate)*float64(time.Second)) - b.waited
 		_ = b.control.SetReadDeadline(before.Add(due)) // where it can't be set, nothing is slow
 	}
 	n, err := b.src.Read(p)
-	b.read += int64(n)
 	if b.rate > 0 {
 		b.waited += b.sockets.Now().Sub(before)
 		if err != nil {
@@ -142,23 +154,19 @@ func (b *body) next(p []byte) (int, error) {
 		}
 	}
 	switch {
-	case b.limit > 0 && b.read > b.limit:
-		n -= int(b.read - b.limit)
-		b.read, b.err = b.limit, errTooLarge
-	case err == nil:
-		return n, nil
-	case errors.Is(err, io.EOF):
-		b.err = io.EOF
+	case b.limit > 0 && read+int64(n) > b.limit:
+		n, err = int(b.limit-read), errTooLarge
+	case isEnd(err):
 		for name := range b.trailer {
 			b.trailer[name] = b.request.Trailer[name]
 		}
+		err = io.EOF
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		b.err = errTooSlow
-	default:
-		b.err = err
+		err = errTooSlow
 	}
+	b.note(n, err)
 	if n > 0 {
 		return n, nil // the end comes with the next read
 	}
-	return 0, b.err
+	return 0, err
 }

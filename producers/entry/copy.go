@@ -89,17 +89,14 @@ func announceTrailers(h http.Header, resp *http.Response) {
 	}
 }
 
-// copyBody copies the body as it comes. One of unknown length, which may be a
-// stream, is handed on piece by piece.
+// copyBody copies the body as it comes: where the server pauses, what is there
+// goes out.
 func (x *exchange) copyBody(resp *http.Response) {
 	buffer := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buffer)
 	flusher, _ := x.w.(http.Flusher)
-	if resp.ContentLength >= 0 {
-		flusher = nil
-	}
-	started := false
-	if flusher != nil && isStream(resp.Header) {
+	started, unknown := false, resp.ContentLength < 0
+	if flusher != nil && unknown && isStream(resp.Header) {
 		x.w.WriteHeader(resp.StatusCode)
 		flusher.Flush()
 		started = true
@@ -122,7 +119,7 @@ func (x *exchange) copyBody(resp *http.Response) {
 				x.gone, x.broken = true, true
 				return
 			}
-			if flusher != nil && err == nil {
+			if flusher != nil && err == nil && (unknown || n < bufferSize) {
 				flusher.Flush()
 			}
 		}
