@@ -9,27 +9,27 @@
 // 1,024 bytes, and it is compared with that after each read: an inode that was
 // used again and a file that was truncated and has grown again are other content.
 //
-//	            its path leads elsewhere            quiet for Linger
-//	  ┌─▶ live ──────────────────────────▶ moved ─────────────────────▶ done
-//	  │    │ truncated, or not there any more │ gone, and not open        ▲
-//	  │    ▼                                  ▼                           │
-//	  │   lost ◀──────────────────────────────┘                           │
-//	  │    │ a copy begins with the fingerprint, and has the same          │
-//	  │    ▼ bytes before the position; compressed or not                  │
-//	  │  copied ──────────────────────────────────────────────────────────┘
-//	  │            read to its end
-//	  └── a path that a glob finds, or a rotated file that nobody has ever seen
+//		            its path leads elsewhere            quiet for Linger
+//		  ┌─▶ live ──────────────────────────▶ moved ─────────────────────▶ done
+//		  │    │ truncated, or not there any more │ gone, and not open        ▲
+//		  │    ▼                                  ▼                           │
+//		  │   lost ◀──────────────────────────────┘                           │
+//		  │    │ a copy begins with the fingerprint, and has the same          │
+//		  │    ▼ bytes before the position; compressed or not                  │
+//		  │  copied ──────────────────────────────────────────────────────────┘
+//		  │            read to its end
+//		  └── a path that a glob finds, or a rotated file that nobody has ever seen
 //
-//   - renamed: the open file is read on, and watched for Linger, for servers open
-//     the new one late. The new one is a new stream.
-//   - truncated after a copy was made: the rest of the old content is read from
-//     the copy, the new content from its beginning.
-//   - compressed: what was not read yet is read from the compressed file (gzip,
-//     zstd, bzip2), at the position in the content.
-//   - rotated twice while nobody looked: files of the family (see familyOf) that
-//     were changed since it is followed, and are a copy of nothing that is known,
-//     are read from their beginning.
-//   - its end cut off, as by a power cut: reading goes on at its end.
+//	  - renamed: the open file is read on, and watched for Linger, for servers open
+//	    the new one late. The new one is a new stream.
+//	  - truncated after a copy was made: the rest of the old content is read from
+//	    the copy, the new content from its beginning.
+//	  - compressed: what was not read yet is read from the compressed file (gzip,
+//	    zstd, bzip2), at the position in the content.
+//	  - rotated twice while nobody looked: files of the family (see familyOf) that
+//	    were changed since it is followed, and are a copy of nothing that is known,
+//	    are read from their beginning.
+//	  - its end cut off, as by a power cut: reading goes on at its end.
 //
 // A compressed or rotated file that a glob finds is read as any other, once; a copy
 // of what was read is not.

@@ -33,7 +33,8 @@ type Follower struct {
 	scanned   int64 // µs
 	scanDue   time.Time
 
-	now      int64 // µs: of the turn
+	now      int64  // µs: of the turn
+	note     func() // brings the stream's fingerprints up to its position
 	row      event.Request
 	buf      []byte
 	rows     int   // since the last commit

@@ -83,6 +83,7 @@ func (f *Follower) send(ctx context.Context, s *stream) error {
 	r.Mark = publisher.Classify(r.Time, f.horizon, f.now, f.o.MaxSkew.Microseconds())
 	err := f.o.Publisher.Send(ctx, r)
 	if errors.Is(err, publisher.ErrGroup) {
+		f.note()
 		if err = f.commit(ctx); err == nil {
 			err = f.o.Publisher.Send(ctx, r)
 		}

@@ -106,6 +106,7 @@ type Options struct {
 const (
 	headMost   = 1024     // bytes of a file's beginning that identify it
 	startMost  = 48       // of them that are kept as they are
+	weakHead   = 64       // of them say little before a line was read
 	tailMost   = 256      // bytes before the position that identify a copy
 	sampleMost = 64 << 10 // bytes that a parser is chosen by
 	probeLines = 100      // lines that must not all fail

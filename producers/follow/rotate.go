@@ -13,10 +13,11 @@ import (
 // truncated deals with a file that holds other content than before: it was
 // truncated, or its inode was given to another file. What was not read of the old
 // content is looked for among the copies; the new one is read from its beginning.
+// A rotated file's is not, for it may be a copy: the next scan sees to it.
 func (f *Follower) truncated(s *stream, now time.Time) {
-	if s.state == copied {
-		s.close()
-		f.displaced(s, now)
+	if s.state != live || rotatedName(filepath.Base(s.real)) {
+		delete(f.dirs, s.dir)
+		f.lose(s, now)
 		return
 	}
 	f.m.rotations.WithLabelValues(s.pattern, "truncated").Inc()
@@ -58,9 +59,17 @@ func (f *Follower) displaced(s *stream, now time.Time) {
 		}
 		f.m.rotations.WithLabelValues(s.pattern, "removed").Inc()
 	}
+	f.lose(s, now)
+}
+
+// lose notes that a stream is not where it was, and nowhere else but for a copy.
+func (f *Follower) lose(s *stream, now time.Time) {
+	f.dirty, f.scanDue = true, now
 	f.unname(s)
 	s.close()
-	if s.head.length == 0 { // nothing was known of it
+	if s.head.length == 0 {
+		// Nothing was read of it, and its inode may be another file's by now: a
+		// rotated file that is a copy of nothing is found as one of its own.
 		s.state, s.rested, s.behind, f.forgetful = done, now.UnixMicro(), false, true
 		return
 	}

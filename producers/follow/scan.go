@@ -13,6 +13,8 @@ const (
 	// fullEvery is after how many scans folders are read although they have not
 	// changed.
 	fullEvery = 30
+	// coarse is how far a file's time may be behind the clock.
+	coarse = time.Second
 )
 
 // family is a file and what was rotated from it, in one folder.
@@ -165,7 +167,7 @@ func (f *Follower) sinceOf(fam family) int64 {
 			return s.since
 		}
 	}
-	return f.scanned
+	return f.scanned - coarse.Microseconds()
 }
 
 // sweep looks for rotated files that came and went between two looks: members of
@@ -259,13 +261,22 @@ func (f *Follower) isCopy(path string, fi os.FileInfo, now time.Time) bool {
 	src.close()
 	settled := now.Sub(fi.ModTime()) > f.o.Settle
 	if len(head) == 0 {
-		return fi.Size() > 0 || err != nil // it is being written
+		return true // it is being written, or empty
 	}
 	for _, s := range f.streams {
-		if s.family != familyOf(filepath.Base(path)) || s.head.length == 0 {
+		if s.family != familyOf(filepath.Base(path)) {
 			continue
 		}
+		if s.active() && s.offset == 0 && s.head.length < weakHead {
+			f.peek(s)
+		}
 		if !s.mayBegin(head) {
+			continue
+		}
+		if s.offset == 0 && s.head.length < weakHead {
+			if !settled && s.active() {
+				return true // more of it may come
+			}
 			continue
 		}
 		if len(head) < s.head.length {
@@ -286,6 +297,25 @@ func (f *Follower) isCopy(path string, fi os.FileInfo, now time.Time) bool {
 	}
 	delete(f.copies, path)
 	return false
+}
+
+// peek takes the fingerprint of a file that was hardly looked at: what is copied
+// of it now will be read there.
+func (f *Follower) peek(s *stream) {
+	src := s.source
+	if src == nil {
+		if s.id == none || s.real == stdinPath {
+			return
+		}
+		var err error
+		if src, err = f.openAgain(s); err != nil {
+			return
+		}
+		defer src.close()
+	}
+	if head, err := src.head(headMost); err == nil {
+		s.sees(head)
+	}
 }
 
 // forget drops the oldest of the streams that are done and that no glob leads to,

@@ -51,13 +51,7 @@ func (f *Follower) reopen(s *stream, now time.Time) bool {
 	}
 	var src *source
 	if err == nil {
-		src, fi, err = openSource(s.real)
-	}
-	if err == nil && s.state != copied {
-		if id, _ := idOf(fi); id != s.id {
-			src.close()
-			err = os.ErrNotExist
-		}
+		src, err = f.openAgain(s)
 	}
 	if err == nil {
 		s.source, s.trouble = src, ""
@@ -71,6 +65,21 @@ func (f *Follower) reopen(s *stream, now time.Time) bool {
 	f.cannot(s, err)
 	s.later(now, f.o.PollLeast, f.o.PollMost)
 	return false
+}
+
+// openAgain opens the file of a stream. What lies there may be another file by
+// now.
+func (f *Follower) openAgain(s *stream) (*source, error) {
+	src, fi, err := openSource(s.real)
+	if err != nil {
+		return nil, err
+	}
+	id, _ := idOf(fi)
+	if s.state == copied && compare(src, s) != holdsAll || s.state != copied && id != s.id {
+		src.close()
+		return nil, os.ErrNotExist
+	}
+	return src, nil
 }
 
 // cannot says once why a file is not read.
@@ -223,15 +232,15 @@ func (f *Follower) turnPacked(ctx context.Context, s *stream, now time.Time) (bo
 		return false, nil
 	}
 	n, rerr := s.source.readAt(f.buf, s.cursor.offset)
+	if s.cursor.offset == 0 {
+		s.sees(f.buf[:min(n, headMost)])
+	}
 	used, err := f.lines(ctx, s, f.buf[:n])
 	if err != nil {
 		return false, err
 	}
 	if used > 0 {
 		s.still = now
-	}
-	if s.cursor.offset >= headMost || errors.Is(rerr, io.EOF) {
-		f.seePacked(s)
 	}
 	switch {
 	case rerr == nil:
@@ -246,19 +255,6 @@ func (f *Follower) turnPacked(ctx context.Context, s *stream, now time.Time) (bo
 		Msg("a compressed file cannot be read to its end; the rest of it is lost")
 	f.m.lost.WithLabelValues(s.pattern).Inc()
 	return false, f.finish(ctx, s, nil, now)
-}
-
-// seePacked takes the fingerprint of a compressed file that is read as one of its
-// own.
-func (f *Follower) seePacked(s *stream) {
-	if s.head.length > 0 {
-		return
-	}
-	if src, _, err := openSource(s.real); err == nil {
-		head, _ := src.head(headMost)
-		src.close()
-		s.sees(head)
-	}
 }
 
 // finish ends a stream, with a last line that has no end.
@@ -295,6 +291,8 @@ func (f *Follower) finish(ctx context.Context, s *stream, rest []byte, now time.
 // lines deals with the whole lines at the beginning of b and returns their
 // bytes.
 func (f *Follower) lines(ctx context.Context, s *stream, b []byte) (used int, err error) {
+	noted := 0
+	f.note = func() { s.consumed(b[noted:used]); noted = used }
 	for {
 		i := bytes.IndexByte(b[used:], '\n')
 		if i < 0 {
@@ -311,7 +309,7 @@ func (f *Follower) lines(ctx context.Context, s *stream, b []byte) (used int, er
 			break
 		}
 	}
-	s.consumed(b[:used])
+	f.note()
 	if used == 0 && len(b) == len(f.buf) && s.state != refused {
 		f.tooLong(s, b)
 		return len(b), nil

@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -140,6 +138,7 @@ type world struct {
 	opts []func(*Options)
 	reg  *prometheus.Registry
 
+	said   *said
 	n      int // lines that were written
 	cancel context.CancelFunc
 	ended  chan error
@@ -158,7 +157,7 @@ func (w *world) start() {
 	w.t.Helper()
 	w.reg = prometheus.NewRegistry()
 	o := Options{
-		Paths: []string{w.path("access.log")}, Parser: text, Publisher: w.book, Logger: zerolog.Nop(), Registerer: w.reg,
+		Paths: []string{w.path("access.log")}, Parser: text, Publisher: w.book, Logger: w.log(), Registerer: w.reg,
 		PollLeast: time.Millisecond, PollMost: 5 * time.Millisecond, ScanEvery: 5 * time.Millisecond,
 		CommitEvery: 2 * time.Millisecond, Settle: 60 * time.Millisecond, Linger: 150 * time.Millisecond,
 		SearchFor: 2 * time.Second,
@@ -173,6 +172,37 @@ func (w *world) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel, w.ended = cancel, make(chan error, 1)
 	go func() { w.ended <- f.Run(ctx) }()
+}
+
+// log is shown if the test fails.
+func (w *world) log() zerolog.Logger {
+	if w.said == nil {
+		w.said = &said{}
+		w.t.Cleanup(func() {
+			if w.t.Failed() {
+				w.t.Log(w.said.String())
+			}
+		})
+	}
+	return zerolog.New(w.said)
+}
+
+// said is what the follower logged.
+type said struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
 }
 
 // stop ends the follower as SIGTERM does.
@@ -389,5 +419,3 @@ func (w *world) metrics() map[string]float64 {
 }
 
 func (w *world) metric(name string) float64 { return w.metrics()[name] }
-
-var _ = slices.Sorted(maps.Keys(map[string]int{}))
