@@ -59,7 +59,7 @@ type element struct {
 	escape escaping
 	// last says that the field ends at the last of its ending literals before
 	// the next blank: an address before a port has colons of its own.
-	last  bool
+	last bool
 	// maybe says that double quotes may stand around the field: HAProxy writes
 	// them, where it is told to, around what it takes for a text.
 	maybe bool

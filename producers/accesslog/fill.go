@@ -62,7 +62,7 @@ func (p *Parser) value(v *variant, c column, s *source) ([]byte, outcome) {
 		if c.needsRow() {
 			p.row.anyField = true
 		}
-		if isDash(b) || len(b) == 0 && !s.emptyCount {
+		if isDash(b) || len(b) == 0 && !s.emptyCount || s.null && string(b) == "null" {
 			if s.lookup == nil || s.lookup[string(b)] == "" {
 				return b, outcomeMissing
 			}

@@ -84,7 +84,8 @@ func compile(d *Definition) (*Format, error) {
 			return nil, fmt.Errorf("format %s: lines[%d]: %w", d.Name, i, err)
 		}
 		f.shapes = append(f.shapes, s)
-		if like == "" {
+		// Names are only guessed where a file says none.
+		if guess := s.kind == shapeJSON || s.kind == shapeDelimited; like == "" && (!guess || len(d.Columns) == 0) {
 			like = of
 		}
 	}
@@ -205,7 +206,7 @@ func (f *Format) check(d *Definition) error {
 	for i, s := range f.shapes {
 		closed = closed && s.closed
 		for _, n := range s.names {
-			known[n] = true
+			known[strings.ToLower(n)] = true
 		}
 		if s.kind == shapeDelimited && s.names == nil {
 			continue // bound when the header is there
@@ -217,7 +218,7 @@ func (f *Format) check(d *Definition) error {
 	if closed && d.Like == "" {
 		for _, column := range slices.Sorted(maps.Keys(d.Columns)) {
 			for _, name := range d.Columns[column].fields() {
-				if !known[name] {
+				if !known[strings.ToLower(name)] {
 					faults = append(faults, fmt.Errorf("columns: %s: no line has a field %.40s: %w", column, name, ErrFormat))
 				}
 			}

@@ -165,61 +165,6 @@ func TestParseAllocatesNothing(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
-	f.Add([]byte(`192.0.2.1 - - [17/May/2015:10:05:03 +0000] "GET /blog/x HTTP/1.1" 200 17 "-" "-"`), 1)
-	f.Add([]byte(`::1 - a b [17/May/2015:10:05:03 -0100] "GET /\xe9\"/ HTTP/1.1" - - "\\" "\x"`), 2)
-	f.Add([]byte(`a - - [17/May/2015:10:05:03 +0000] "" 000 1 "" ""`), 3)
-	f.Add([]byte(`a - - [29/Feb/2015:10:05:03 +0000] "\"`), 1)
-	f.Fuzz(func(t *testing.T, line []byte, depth int) {
-		p := newTestParser(t, named(t, "combined"), max(depth%8, 0))
-		var r event.Request
-		err := p.Parse(line, &r)
-		var e *LineError
-		if errors.As(err, &e) {
-			if e.Column < 1 || e.Column > len(line)+1 || len(e.Got) > maxGot || e.Expected == "" {
-				t.Errorf("error without a place: %+v", e)
-			}
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		// Years outside 1900 to 2200 and ids of great length are the reader's
-		// to refuse. All else must be fit for a batch.
-		var fe *event.FieldError
-		if err := r.Check(); errors.As(err, &fe) && fe.Field != "time" && len(fe.Value) <= event.MaxID {
-			t.Errorf("%q became an invalid row: %v", line, err)
-		}
-		var again event.Request
-		if err := p.Parse(line, &again); err != nil || fmt.Sprint(again) != fmt.Sprint(r) {
-			t.Errorf("read again: %v\n%+v\n%+v", err, r, again)
-		}
-	})
-}
-
-func BenchmarkParse(b *testing.B) {
-	p := newTestParser(b, named(b, "combined"), 1)
-	var lines [][]byte
-	size := 0
-	for i := range 1000 {
-		lines = append(lines, fmt.Appendf(nil, `192.0.2.%d - - [17/May/2015:10:05:%02d +0000] "GET /presentations-%d/logstash-monitorama-2013/images/kibana-search.png HTTP/1.1" 200 %d `+
-			`"http://semicomplete.com/presentations/logstash-monitorama-2013/" "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_9_1) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/32.0.1700.77 Safari/537.36"`,
-			i%250, i%60, i%40, i*977))
-		size += len(lines[i])
-	}
-	b.SetBytes(int64(size / len(lines)))
-	b.ReportAllocs()
-	var r event.Request
-	i := 0
-	for b.Loop() {
-		if err := p.Parse(lines[i%len(lines)], &r); err != nil {
-			b.Fatal(err)
-		}
-		i++
-	}
-	b.ReportMetric(float64(i)/b.Elapsed().Seconds(), "lines/s")
-}
-
 // The rule of a method is one, whether it stands in a log or in a column.
 func TestMethodsOfAColumn(t *testing.T) {
 	for method, want := range map[string]event.Op{

@@ -25,6 +25,7 @@ type source struct {
 	direct bool // what stands in the field is the value
 
 	escape     escaping
+	null       bool // null is missing, as in JSON
 	emptyCount bool // an empty field is a value, and a wrong one: not missing
 	time       *timeFormat
 	common     bool // a time of the common format, and nothing else
@@ -172,7 +173,7 @@ func (b *bound) source(c column, d *Source) ([]source, error) {
 				continue
 			}
 		}
-		s.name = name
+		s.name, s.null = name, b.needs
 		b.describe(&s)
 		add(s)
 	}
