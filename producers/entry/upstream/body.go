@@ -162,6 +162,7 @@ func (b *body) finish(err error) {
 	switch {
 	case whole && b.keep && watched && b.c.r.Buffered() == 0:
 		b.c.used++
+		b.c.attempt = nil
 		b.c.idleSince = b.pool.o.Clock.Now()
 		b.server.conns.push(b.c)
 	default:

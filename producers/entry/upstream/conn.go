@@ -11,6 +11,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"penstock/infra/clock"
 )
 
 // readBuffer is a connection's: most answers of a few KB come with one read.
@@ -36,10 +38,17 @@ type conn struct {
 	// watching a context costs no closure.
 	abort func()
 	look  look
+	clock clock.Clock
+
+	// Of the request that is being sent.
+	request []byte // still to be written, by the first read of the answer
+	attempt *Attempt
+	failed  error // of writing it
+	unsent  bool  // not one byte of it was taken
 }
 
-func newConn(tcp, nc net.Conn) *conn {
-	c := &conn{nc: nc, tcp: tcp, headLeft: -1}
+func newConn(tcp, nc net.Conn, cl clock.Clock) *conn {
+	c := &conn{nc: nc, tcp: tcp, headLeft: -1, clock: cl}
 	c.r = bufio.NewReaderSize((*connReader)(c), readBuffer)
 	c.abort = c.close
 	if sc, ok := tcp.(syscall.Conn); ok {
@@ -61,11 +70,74 @@ func (c *connReader) Read(p []byte) (int, error) {
 		}
 		p = p[:min(int64(len(p)), c.headLeft)]
 	}
-	n, err := c.nc.Read(p)
+	var n int
+	var err error
+	if c.request != nil {
+		n, err = c.exchange(p)
+	} else {
+		n, err = c.nc.Read(p)
+	}
 	if c.headLeft >= 0 {
 		c.headLeft -= int64(n)
 	}
 	return n, err
+}
+
+// errDead is an idle connection that can't be used, found before anything was
+// written to it.
+var errDead = errors.New("idle connection is closed")
+
+// exchange writes the pending request and reads the beginning of its answer.
+func (c *connReader) exchange(p []byte) (int, error) {
+	request := c.request
+	c.request = nil
+	got := c.look.exchange(request, p, (*conn)(c))
+	switch {
+	case got.dead:
+		return 0, errDead
+	case got.wrote == len(request):
+		return got.n, got.err
+	}
+	wrote, err := got.wrote, got.err
+	if err == nil { // not all was taken at once
+		wrote, err = c.nc.Write(request[wrote:])
+		wrote += got.wrote
+	}
+	if c.unsent, c.failed = wrote == 0, err; c.unsent && err != nil {
+		return 0, err
+	}
+	(*conn)(c).sent()
+	// The answer may be there although not all of the request was taken.
+	n, readErr := c.nc.Read(p)
+	if n == 0 && err != nil {
+		return 0, err
+	}
+	return n, readErr
+}
+
+// sent notes that the request has been written.
+func (c *conn) sent() { c.attempt.Sent = c.clock.Now() }
+
+// ask writes a request, or leaves that to the first read of the answer. An error other than errDead was before anything that
+// could be an answer; one of a write that went wrong half-way stays in failed.
+func (c *conn) ask(request []byte, a *Attempt) error {
+	c.failed, c.unsent, c.attempt = nil, false, a
+	if c.used > 0 {
+		if c.nc == c.tcp && c.look.exchanges(request) {
+			c.request = request
+			return nil
+		}
+		if !c.look.quiet() {
+			return errDead
+		}
+	}
+	n, err := c.nc.Write(request)
+	c.failed, c.unsent = err, n == 0
+	if err != nil && n == 0 && c.used > 0 {
+		return err
+	}
+	c.sent()
+	return nil
 }
 
 // patience sets the time for which reads wait: at least d from now and at most an
@@ -98,20 +170,20 @@ func (p *Pool) dial(ctx context.Context, s *server) (*conn, error) {
 		return nil, fmt.Errorf("%w: %w", ErrConnect, err)
 	}
 	if s.tls == nil {
-		return newConn(tcp, tcp), nil
+		return newConn(tcp, tcp, p.o.Clock), nil
 	}
 	nc := tls.Client(tcp, s.tls)
 	if err := nc.HandshakeContext(ctx); err != nil {
 		_ = tcp.Close()
 		return nil, fmt.Errorf("%w: TLS: %w", ErrConnect, err)
 	}
-	return newConn(tcp, nc), nil
+	return newConn(tcp, nc, p.o.Clock), nil
 }
 
 var errConnectTime = errors.New("no connection in time")
 
-// conn returns a connection to a server: an idle one that still stands, unless a
-// fresh one is asked for and may be opened, or a new one.
+// conn returns a connection to a server: an idle one, unless a fresh one is asked
+// for and may be opened, or a new one.
 func (p *Pool) conn(ctx context.Context, s *server, now time.Time, fresh bool) (*conn, error) {
 	for {
 		c, wait := s.conns.pop(fresh)
@@ -130,9 +202,7 @@ func (p *Pool) conn(ctx context.Context, s *server, now time.Time, fresh bool) (
 			s.dials.Add(1)
 			return c, nil
 		}
-		c.patience(p.socketTime(now), p.o.Timeouts.Header) // looking fails past the old deadline
-		idle := p.o.Timeouts.Idle
-		if (idle <= 0 || now.Sub(c.idleSince) < idle) && c.look.quiet() {
+		if idle := p.o.Timeouts.Idle; idle <= 0 || now.Sub(c.idleSince) < idle {
 			return c, nil
 		}
 		s.stale.Add(1)

@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 	"pgregory.net/rapid"
+
+	"penstock/infra/clock"
 )
 
 // theirs has net/http's transport read an answer.
@@ -214,7 +216,7 @@ func TestPlainHeadsAreReadTheSame(t *testing.T) {
 			return
 		}
 		plain++
-		c := newConn(newMemConn(nil, 1), nil)
+		c := newConn(newMemConn(nil, 1), nil, clock.System())
 		c.r.Reset(bytes.NewReader([]byte(head)))
 		if err := parseAny(c.r, &long); err != nil || !reflect.DeepEqual(short, long) || c.r.Buffered() != 0 {
 			rt.Fatalf("%q: %+v, %+v, %v", head, short, long, err)

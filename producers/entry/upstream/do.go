@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -154,32 +155,41 @@ func (r *run) send(s *server, x *exchange) (*http.Response, error) {
 	if err := r.message.write(r.req, s); err != nil {
 		return nil, err
 	}
-	for fresh := false; ; fresh = true {
+	fresh := false
+	for {
 		c, err := r.p.conn(r.ctx, s, x.attempt.Queued, fresh)
 		if err != nil {
 			return nil, err
 		}
-		unsent, err := r.exchange(s, c, x)
+		err = r.exchange(s, c, x)
 		if err == nil {
 			return &x.resp, nil
 		}
+		unsent := c.unsent
 		c.close()
 		s.conns.gone()
-		if c.used == 0 || !x.attempt.FirstByte.IsZero() || !ended(err) || r.ctx.Err() != nil {
+		if c.used == 0 || !x.attempt.FirstByte.IsZero() || r.ctx.Err() != nil {
 			return nil, err
 		}
-		// A server that closes idle connections did so just now.
-		s.stale.Add(1)
-		if fresh || !unsent && !repeatable(r.req) {
-			return nil, fmt.Errorf("%w: %w", ErrStale, err)
+		// A server may close idle connections at any time.
+		switch {
+		case errors.Is(err, errDead):
+			s.stale.Add(1)
+		case !ended(err):
+			return nil, err
+		default:
+			s.stale.Add(1)
+			if fresh || !unsent && !repeatable(r.req) {
+				return nil, fmt.Errorf("%w: %w", ErrStale, err)
+			}
+			fresh = true // the other idle ones may be closed as well
 		}
 	}
 }
 
 // exchange sends the request over a connection and reads the head of the answer.
-// After an error the connection is the caller's to close; unsent is whether not
-// one byte of the request was taken.
-func (r *run) exchange(s *server, c *conn, x *exchange) (unsent bool, err error) {
+// After an error the connection is the caller's to close.
+func (r *run) exchange(s *server, c *conn, x *exchange) error {
 	p, a := r.p, &x.attempt
 	a.Connected = a.Queued
 	if c.used == 0 {
@@ -189,26 +199,21 @@ func (r *run) exchange(s *server, c *conn, x *exchange) (unsent bool, err error)
 	if r.ctx.Done() != nil {
 		stop = context.AfterFunc(r.ctx, c.abort)
 	}
-	n, failed := c.nc.Write(r.message.bytes)
-	a.Sent = p.o.Clock.Now()
-	if failed == nil {
-		a.BytesOut = int64(len(r.message.body))
-	} else if n == 0 && c.used > 0 {
-		unwatch(stop)
-		return true, failed
-	}
-	c.patience(p.socketTime(a.Sent), p.o.Timeouts.Header)
-	// The answer may be there although not all of the request was taken.
-	err = c.readHead(r.ctx, p.o.HeadLimit, &x.resp, func() { a.FirstByte = p.o.Clock.Now() })
+	c.patience(p.socketTime(a.Connected), p.o.Timeouts.Header)
+	err := c.ask(r.message.bytes, a)
 	if err == nil {
-		err = r.answer(s, c, x, stop, failed == nil)
-	} else if failed != nil {
-		err = failed
+		err = c.readHead(r.ctx, p.o.HeadLimit, &x.resp, func() { a.FirstByte = p.o.Clock.Now() })
 	}
-	if err != nil {
-		unwatch(stop)
+	if err == nil {
+		a.BytesOut = int64(len(r.message.body))
+		err = r.answer(s, c, x, stop, c.failed == nil)
+	} else if c.failed != nil {
+		err = c.failed
 	}
-	return false, err
+	if err != nil && stop != nil {
+		stop()
+	}
+	return err
 }
 
 // answer makes the answer of a head.
@@ -239,11 +244,5 @@ func (r *run) judge(s *server, a *Attempt, status int) {
 		a.Reason = ReasonStatus
 		s.count(ReasonStatus)
 		r.p.blame(s, r.p.o.Clock.Now(), ReasonStatus)
-	}
-}
-
-func unwatch(stop func() bool) {
-	if stop != nil {
-		stop()
 	}
 }

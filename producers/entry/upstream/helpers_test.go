@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"penstock/infra/clock"
 )
 
 // patience of a test that waits for something that has to come.
@@ -244,7 +246,7 @@ func inMemory(t testing.TB, p *Pool, method string, answer []byte, most int) sai
 	t.Helper()
 	s := p.servers[0]
 	s.conns.mu.Lock()
-	c := newConn(newMemConn(answer, most), nil)
+	c := newConn(newMemConn(answer, most), nil, clock.System())
 	c.nc = c.tcp
 	s.conns.idle = append(s.conns.idle, c)
 	s.conns.open++

@@ -4,16 +4,38 @@ package upstream
 
 import (
 	"errors"
+	"io"
 	"syscall"
 )
 
-// look looks at an idle connection: a server that has closed it, or has sent
-// what nobody asked for, must not be sent a request on it.
+// mostAtOnce is the largest request that is written without looking whether the
+// system takes it: its buffers are larger.
+const mostAtOnce = 16 << 10
+
+// look deals with the socket of a connection that has been idle: a server that
+// has closed it, or has sent what nobody asked for, must not be sent a request
+// on it.
+//
+// Looking, writing the request and waiting for the answer are one read of the
+// socket to the runtime: what the first look finds empty is waited for after the
+// write, so that the answer isn't looked for in vain right after it.
 type look struct {
 	raw   syscall.RawConn
-	read  func(fd uintptr) bool
-	byte  [1]byte
-	empty bool
+	step  func(fd uintptr) bool
+	asked bool
+
+	request []byte
+	into    []byte
+	conn    *conn // is told when the request has been written
+	got     looked
+}
+
+// looked is what became of a request on a connection that had been idle.
+type looked struct {
+	n     int   // bytes of the answer
+	wrote int   // bytes of the request
+	dead  bool  // the connection could not be used; nothing was written
+	err   error // of the write or the read
 }
 
 func (l *look) init(c syscall.Conn) {
@@ -22,19 +44,80 @@ func (l *look) init(c syscall.Conn) {
 		return
 	}
 	l.raw = raw
-	l.read = func(fd uintptr) bool {
-		// What is read is lost, but so is the connection then.
-		_, err := syscall.Read(int(fd), l.byte[:])
-		l.empty = errors.Is(err, syscall.EAGAIN)
-		return true // never wait
-	}
+	l.step = l.next
 }
 
-// quiet reports whether there is nothing to be read and the connection stands.
+// exchanges reports whether exchange may be used for a request.
+func (l *look) exchanges(request []byte) bool { return l.raw != nil && len(request) <= mostAtOnce }
+
+// exchange writes a request and reads the beginning of the answer. If not all of
+// the request was taken it returns without waiting.
+func (l *look) exchange(request, into []byte, c *conn) looked {
+	l.request, l.into, l.conn, l.asked, l.got = request, into, c, false, looked{}
+	if err := l.raw.Read(l.step); err != nil {
+		l.got.err = err
+	}
+	l.request, l.into, l.conn = nil, nil, nil
+	return l.got
+}
+
+// next is called with the socket at first and whenever it may have something to
+// read. It returns false to wait for that.
+func (l *look) next(fd uintptr) bool {
+	if !l.asked {
+		if !quiet(fd, l.into) {
+			l.got.dead = true
+			return true
+		}
+		l.asked = true
+		n, err := retried(syscall.Write, fd, l.request)
+		if errors.Is(err, syscall.EAGAIN) {
+			n, err = 0, nil
+		}
+		l.got.wrote, l.got.err = max(n, 0), err
+		if err != nil || n < len(l.request) {
+			return true
+		}
+		l.conn.sent()
+		return false
+	}
+	n, err := retried(syscall.Read, fd, l.into)
+	switch {
+	case errors.Is(err, syscall.EAGAIN):
+		return false
+	case err == nil && n == 0:
+		err = io.EOF
+	}
+	l.got.n, l.got.err = max(n, 0), err
+	return true
+}
+
+// quiet reports whether a connection has nothing to be read and stands.
 func (l *look) quiet() bool {
 	if l.raw == nil {
 		return true
 	}
-	l.empty = false
-	return l.raw.Read(l.read) == nil && l.empty
+	var b [1]byte
+	empty := false
+	err := l.raw.Read(func(fd uintptr) bool {
+		empty = quiet(fd, b[:])
+		return true // never wait
+	})
+	return err == nil && empty
+}
+
+// quiet reads from a socket. What it gets is lost, but so is the connection then.
+func quiet(fd uintptr, into []byte) bool {
+	_, err := retried(syscall.Read, fd, into[:1])
+	return errors.Is(err, syscall.EAGAIN)
+}
+
+// retried makes a system call again if a signal came in between.
+func retried(call func(int, []byte) (int, error), fd uintptr, b []byte) (int, error) {
+	for {
+		n, err := call(int(fd), b)
+		if !errors.Is(err, syscall.EINTR) {
+			return n, err
+		}
+	}
 }

@@ -136,7 +136,9 @@ func TestOneServer(t *testing.T) {
 // TestTheBudgetIsKept: where every server fails, requests are not doubled.
 func TestTheBudgetIsKept(t *testing.T) {
 	t.Parallel()
-	fail := func(_ int, c net.Conn, r *bufio.Reader) { answerAll(c, r, "HTTP/1.1 502 X\r\nContent-Length: 0\r\n\r\n") }
+	fail := func(_ int, c net.Conn, r *bufio.Reader) {
+		answerAll(c, r, "HTTP/1.1 502 X\r\nContent-Length: 0\r\n\r\n")
+	}
 	p := newPool(t, Options{Retry: Retry{Least: -1}}, serveRaw(t, fail).URL, serveRaw(t, fail).URL)
 	again := 0
 	for range 100 {

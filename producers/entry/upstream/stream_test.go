@@ -102,7 +102,7 @@ func TestProtocols(t *testing.T) {
 func TestAnUntrustedServer(t *testing.T) {
 	t.Parallel()
 	s := serveHTTP(t, func(s *httptest.Server) {
-		s.Config.ErrorLog = quiet()
+		s.Config.ErrorLog = noLog()
 		s.StartTLS()
 	}, echo)
 	p := newPool(t, Options{}, s.URL)

@@ -19,7 +19,7 @@ import (
 	"penstock/infra/clock"
 )
 
-func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
+func noLog() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // silent is a server that reads requests and does not answer before it is told
 // to by the path's channel.
