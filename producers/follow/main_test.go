@@ -1,9 +1,16 @@
 package follow
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The test binary is also the process that TestKill kills.
+func TestMain(m *testing.M) {
+	if os.Getenv(followed) != "" {
+		os.Exit(followHere())
+	}
+	goleak.VerifyTestMain(m)
+}
