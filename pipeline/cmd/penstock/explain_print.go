@@ -60,12 +60,12 @@ func printHeld(b *strings.Builder, e *topology.Explained) {
 		fmt.Fprintf(b, "the last window left it there: %s\n", e.Stays)
 	}
 	if e.CooldownUntil != nil {
-		fmt.Fprintf(b, "cooldown until %s\n", report.Instant(e.CooldownUntil))
+		fmt.Fprintf(b, "cooldown until %s\n", report.Instant(*e.CooldownUntil))
 	}
 	if e.Failures > 0 {
 		fmt.Fprintf(b, "its last %d moves failed or expired", e.Failures)
 		if e.HeldUntil != nil {
-			fmt.Fprintf(b, "; no window up to the one that ends at %s moves it", report.Instant(e.HeldUntil))
+			fmt.Fprintf(b, "; no window up to the one that ends at %s moves it", report.Instant(*e.HeldUntil))
 		}
 		b.WriteString("\n")
 	}
