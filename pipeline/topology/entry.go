@@ -11,6 +11,7 @@ import (
 
 	"penstock/consumers/decider/placement"
 	"penstock/consumers/redirector/directory"
+	"penstock/infra/clock"
 	"penstock/infra/geo"
 	"penstock/infra/publisher"
 	"penstock/pipeline/config"
@@ -75,14 +76,7 @@ func (e *Entry) start(ctx context.Context, v *alone) (string, error) {
 	if err != nil {
 		return "", errors.Join(err, p.Close(ctx))
 	}
-	v.watch("locations", func() string {
-		select {
-		case <-d.Ready():
-			return ""
-		default:
-			return "where owners are is not known yet"
-		}
-	})
+	v.watchLocations(d)
 	v.parts.Start("entry", func(ctx context.Context) error {
 		awaitDirectory(ctx, v, d)
 		return proxy.Run(ctx)
@@ -93,6 +87,18 @@ func (e *Entry) start(ctx context.Context, v *alone) (string, error) {
 	v.parts.Start("publisher", closing(p))
 	v.parts.Start("directory", d.Run)
 	return proxy.Addr().String(), nil
+}
+
+// watchLocations makes readiness wait until it is known where owners are.
+func (v *alone) watchLocations(d *directory.Directory) {
+	v.watch("locations", func() string {
+		select {
+		case <-d.Ready():
+			return ""
+		default:
+			return "where owners are is not known yet"
+		}
+	})
 }
 
 // awaitDirectory waits until it is known where owners are. A start in an outage of
@@ -115,13 +121,18 @@ func awaitDirectory(ctx context.Context, v *alone, d *directory.Directory) {
 	}
 }
 
-// closing closes a publisher when its part is stopped.
+// closing ends a publisher's run when its part is stopped, so that no window waits
+// for more of it, and closes it.
 func closing(p *publisher.Publisher) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		<-ctx.Done()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushWithin)
 		defer cancel()
-		err := p.Close(ctx)
+		err := p.End(ctx, clock.System().Now().UnixMicro())
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = nil // The next start ends it.
+		}
+		err = errors.Join(err, p.Close(ctx))
 		if errors.Is(err, context.DeadlineExceeded) {
 			return nil // What could not be sent is in the spool, and said in the log.
 		}

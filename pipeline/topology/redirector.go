@@ -49,6 +49,7 @@ func (r *Redirector) start(_ context.Context, v *alone) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("redirector: %w", err)
 	}
+	v.watchLocations(d)
 	v.parts.Start("redirector", server.Run)
 	v.parts.Start("directory", d.Run)
 	return server.Addr(), nil

@@ -36,6 +36,7 @@ type cli struct {
 	Init   initCmd   `cmd:"" help:"Make the streams and keys on a bus."`
 	Import importCmd `cmd:"" help:"Turn access logs, check-ins, recordings or a workload into a recording."`
 
+	Demo       demoCmd       `cmd:"" help:"Show it at work, with real processes on this machine."`
 	Experiment experimentCmd `cmd:"" help:"Run a paper's evaluation again, against baselines and the optimum."`
 
 	Status   statusCmd   `cmd:"" help:"What is in force, and how far each part has come."`
