@@ -21,6 +21,7 @@ const (
 type Ledger struct {
 	mu     sync.Mutex
 	owners map[string]*book
+	kept   int // acknowledged writes of all owners
 }
 
 type book struct {
@@ -64,6 +65,7 @@ func (l *Ledger) Acknowledged(owner, id string) {
 	if b.writes[id] != acknowledged {
 		b.writes[id] = acknowledged
 		b.kept++
+		l.kept++
 	}
 }
 
@@ -83,6 +85,13 @@ func (l *Ledger) Kept(owner string) int {
 		return b.kept
 	}
 	return 0
+}
+
+// Total is how many writes have been acknowledged.
+func (l *Ledger) Total() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.kept
 }
 
 // Copy is what one site holds of an owner.

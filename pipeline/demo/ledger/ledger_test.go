@@ -54,6 +54,9 @@ func TestCheck(t *testing.T) {
 			if !slices.Equal(got, c.faults) {
 				t.Errorf("%q, expected %q", got, c.faults)
 			}
+			if n := books().Total(); n != 2 {
+				t.Errorf("%d acknowledged", n)
+			}
 			if v.Owners != 1 || v.Sent != 4 || v.Acknowledged != 2 || v.Refused != 1 || v.Unknown != 1 {
 				t.Errorf("%+v", v)
 			}

@@ -14,9 +14,11 @@ import (
 type Options struct {
 	Clock clock.Clock
 	Pace  Pace
-	// Do carries out one request and returns when it is answered or has failed. It
-	// is called in a goroutine of its own; ctx ends with the run's.
-	Do func(ctx context.Context, s Shot)
+	// Draw says what the next request is, and is called in the order of the plan by
+	// the goroutine of Run: so all that is random is the same in each run. What it
+	// returns carries the request out, in a goroutine of its own, and returns when it
+	// is answered or has failed; ctx ends with the run's.
+	Draw func(s Shot) func(ctx context.Context)
 	// MaxInFlight is how many requests may be under way; those that fall due beyond
 	// are not sent. 0 is no limit.
 	MaxInFlight int64
@@ -58,6 +60,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		}
 		shot := Shot{Number: r.Due, Due: due}
 		r.Due++
+		do := o.Draw(shot)
 		if n := underWay.Add(1); o.MaxInFlight > 0 && n > o.MaxInFlight {
 			underWay.Add(-1)
 			r.Crowded++
@@ -71,7 +74,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		r.Sent++
 		running.Go(func() {
 			defer underWay.Add(-1)
-			o.Do(ctx, shot)
+			do(ctx)
 		})
 	}
 	running.Wait()

@@ -85,11 +85,11 @@ func TestAStallShowsInLatencies(t *testing.T) {
 	var due sync.WaitGroup
 	due.Add(100)
 	go func() {
-		r, err := Run(t.Context(), Options{Clock: m, Pace: Until(Even(100), time.Second), Do: func(_ context.Context, shot Shot) {
+		r, err := Run(t.Context(), Options{Clock: m, Pace: Until(Even(100), time.Second), Draw: each(func(_ context.Context, shot Shot) {
 			due.Done()
 			<-stalled
 			s.Add(shot.Due, m.Now().Sub(shot.Due), "stalled")
-		}})
+		})})
 		if err != nil {
 			t.Error(err)
 		}
@@ -113,6 +113,11 @@ func TestAStallShowsInLatencies(t *testing.T) {
 	}
 }
 
+// each is a Draw of requests that are all alike.
+func each(do func(context.Context, Shot)) func(Shot) func(context.Context) {
+	return func(s Shot) func(context.Context) { return func(ctx context.Context) { do(ctx, s) } }
+}
+
 // late is a clock whose sleeper is woken up too late once.
 type late struct {
 	*clock.Manual
@@ -131,11 +136,11 @@ func TestALateGeneratorFails(t *testing.T) {
 	c := &late{Manual: clock.NewManual(time.Unix(1000, 0)), after: 3}
 	var sent []time.Time
 	var mu sync.Mutex
-	r, err := Run(t.Context(), Options{Clock: c, Pace: Until(Even(10), 2*time.Second), MaxLag: 450 * time.Millisecond, Do: func(_ context.Context, s Shot) {
+	r, err := Run(t.Context(), Options{Clock: c, Pace: Until(Even(10), 2*time.Second), MaxLag: 450 * time.Millisecond, Draw: each(func(_ context.Context, s Shot) {
 		mu.Lock()
 		defer mu.Unlock()
 		sent = append(sent, s.Due)
-	}})
+	})})
 	// 700, 600 and 500 ms late are the one that slept and the two after it.
 	if !errors.Is(err, ErrLate) || r.MaxLag != 700*time.Millisecond || r.Late != 3 || r.Sent != 20 || r.Due != 20 || len(sent) != 20 {
 		t.Errorf("%+v, %d sent: %v", r, len(sent), err)
@@ -159,9 +164,25 @@ func TestTooManyUnderWay(t *testing.T) {
 		}
 		return time.Duration(n) * time.Millisecond, true
 	})
-	r, err := Run(t.Context(), Options{Clock: c, Pace: pace, MaxInFlight: 4, Do: func(context.Context, Shot) { <-answer }})
+	r, err := Run(t.Context(), Options{Clock: c, Pace: pace, MaxInFlight: 4, Draw: each(func(context.Context, Shot) { <-answer })})
 	if !errors.Is(err, ErrCrowded) || r.Due != 10 || r.Sent != 4 || r.Crowded != 6 {
 		t.Errorf("%+v: %v", r, err)
+	}
+}
+
+// TestRequestsAreDrawnInOrder also where they are not sent.
+func TestRequestsAreDrawnInOrder(t *testing.T) {
+	c := &late{Manual: clock.NewManual(time.Unix(1000, 0))}
+	answer := make(chan struct{})
+	var drawn []uint64
+	_, err := Run(t.Context(), Options{Clock: c, Pace: Until(Even(10), time.Second), MaxInFlight: 1, Draw: func(s Shot) func(context.Context) {
+		if drawn = append(drawn, s.Number); len(drawn) == 10 {
+			close(answer)
+		}
+		return func(context.Context) { <-answer }
+	}})
+	if !errors.Is(err, ErrCrowded) || !slices.Equal(drawn, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) {
+		t.Errorf("%v: %v", drawn, err)
 	}
 }
 
@@ -171,11 +192,11 @@ func (f paceFunc) Next() (time.Duration, bool) { return f() }
 
 func TestTheEndOfTheContextEndsARun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := Run(ctx, Options{Clock: clock.System(), Pace: Even(1000), Do: func(_ context.Context, s Shot) {
+	r, err := Run(ctx, Options{Clock: clock.System(), Pace: Even(1000), Draw: each(func(_ context.Context, s Shot) {
 		if s.Number == 5 {
 			cancel()
 		}
-	}})
+	})})
 	if err != nil || r.Sent < 6 {
 		t.Errorf("%+v: %v", r, err)
 	}

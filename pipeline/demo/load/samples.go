@@ -26,6 +26,13 @@ func (s *Samples[K]) Add(due time.Time, latency time.Duration, of K) {
 	s.list = append(s.list, Sample[K]{due, latency, of})
 }
 
+// Len is how many there are.
+func (s *Samples[K]) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.list)
+}
+
 // Where returns the latencies of those that keep wants, ascending.
 func (s *Samples[K]) Where(keep func(*Sample[K]) bool) Latencies {
 	s.mu.Lock()

@@ -186,7 +186,6 @@ func (g *Group) Stop() error {
 				errs = append(errs, fmt.Errorf("stop %s: %w", g.list[i].name, err))
 			}
 		}
-		g.fail(nil)
 		g.err = errors.Join(errs...)
 	})
 	return g.err
