@@ -37,6 +37,10 @@ type Shape struct {
 	// Delimited lines have their fields named by a header, or here.
 	Delimited *Delimited `yaml:"delimited"`
 
+	// Escape is how bytes are written that could end a field: c (\xNN, \"), json
+	// (\u00NN, \"), hash (#NN) or none. Defaults to what the dialect does, c of
+	// text, none of regexp and delimited.
+	Escape string `yaml:"escape"`
 	// More allows columns behind the last one, which are left out.
 	More bool `yaml:"more"`
 	// Only lists fields that a line of this shape must have, and the regular

@@ -207,56 +207,67 @@ type textLayout struct {
 	more     bool // columns behind the last one are left out
 }
 
-// cut finds the fields of a line, whose whole must match. n of them were found
-// before the fault.
-func (l *textLayout) cut(line []byte, fields [][]byte) (n int, fault *LineError) {
+// cut finds the fields of a line, whose whole must match: n of them, and where
+// the next begins. All matched if n is all of them and next is −1.
+func (l *textLayout) cut(line []byte, fields [][]byte) (n, next int) {
 	if len(line) < len(l.prefix) || string(line[:len(l.prefix)]) != l.prefix {
-		return 0, l.notMatched(line, 0, 0)
+		return 0, 0
 	}
-	next := len(l.prefix)
+	next = len(l.prefix)
 	for n = range l.elements {
 		e := &l.elements[n]
-		if e.kind == kindCaptures {
-			if !hasAt(line, next, "{") {
-				// The blank that follows isn't there either.
-				after := strings.TrimPrefix(e.until[1:], " ")
-				if after != "" && !hasAt(line, next, after) {
-					return n, l.notMatched(line, n, next)
-				}
-				fields[n] = nil
-				next += len(after)
-				continue
+		from, end, behind := next, 0, 0
+		switch {
+		case e.kind == kindCaptures:
+			from, end, behind = e.captures(line, next)
+		case e.maybe && hasAt(line, next, `"`):
+			from, end, behind = next+1, bytes.IndexByte(line[next+1:], '"')+next+1, 0
+			if behind = end + 1 + len(e.until); end <= next || !hasAt(line, end+1, e.until) && (!l.more || !hasAt(line, end+1, " ")) {
+				end = -1
 			}
-			next++
-		}
-		if e.maybe && hasAt(line, next, `"`) {
-			if end := bytes.IndexByte(line[next+1:], '"') + next + 1; end > next && (hasAt(line, end+1, e.until) || l.more && hasAt(line, end+1, " ")) {
-				fields[n] = line[next+1 : end]
-				next = end + 1 + len(e.until)
-				continue
+		default:
+			if end = e.end(line, next); e.until == "" && l.more && !e.quoted {
+				end = wordEnd(line, next)
 			}
-			return n, l.notMatched(line, n, next)
+			behind = end + len(e.until)
 		}
-		end := e.end(line, next)
 		if end < 0 {
-			if l.more && n == len(l.elements)-1 && e.until == "" && !e.quoted {
-				end = len(line)
-			} else {
-				return n, l.notMatched(line, n, next)
-			}
+			return n, next
 		}
-		if l.more && e.until == "" && !e.quoted {
-			if blank := bytes.IndexByte(line[next:], ' '); blank >= 0 {
-				end = next + blank
-			}
+		fields[n] = nil
+		if from >= 0 {
+			fields[n] = line[from:end]
 		}
-		fields[n] = line[next:end]
-		next = end + len(e.until)
+		next = behind
 	}
 	if next < len(line) && (!l.more || line[next] != ' ') {
-		return len(l.elements), l.notMatched(line, len(l.elements), next)
+		return len(l.elements), next
 	}
-	return len(l.elements), nil
+	return len(l.elements), -1
+}
+
+// captures returns where what stands in braces begins and ends, and what is
+// behind it. from is −1 where nothing was captured: the blank that would follow
+// isn't there either.
+func (e *element) captures(line []byte, pos int) (from, end, behind int) {
+	if hasAt(line, pos, "{") {
+		if n := indexLiteral(line[pos:], e.until); n >= 0 {
+			return pos + 1, pos + n, pos + n + len(e.until)
+		}
+		return pos, -1, pos
+	}
+	after := strings.TrimPrefix(e.until[1:], " ")
+	if after != "" && !hasAt(line, pos, after) {
+		return pos, -1, pos
+	}
+	return -1, pos, pos + len(after)
+}
+
+func wordEnd(line []byte, pos int) int {
+	if n := bytes.IndexByte(line[pos:], ' '); n >= 0 {
+		return pos + n
+	}
+	return len(line)
 }
 
 // notMatched makes the error of the element n, which did not match at pos.
@@ -289,6 +300,3 @@ func (e *element) expected() string {
 	}
 	return expected[e.kind]
 }
-
-// at is where a field stands in its line: it is a part of the same memory.
-func (l *textLayout) at(line, field []byte) int { return cap(line) - cap(field) }

@@ -41,7 +41,8 @@ type shape struct {
 	text      *textLayout
 	rule      *regexp.Regexp
 	delimited *Delimited
-	separator byte // 0: told from the header
+	separator byte     // 0: told from the header
+	escape    escaping // of fields without an element of their own
 	more      bool
 	closed    bool // any field that isn't in names is a mistake of the mapping
 	names     []string
@@ -149,6 +150,9 @@ func compileShape(line Shape) (*shape, string, error) {
 			return nil, "", err
 		}
 	}
+	if err := s.setEscape(line.Escape); err != nil {
+		return nil, "", err
+	}
 	if ways != 1 {
 		return nil, "", fmt.Errorf("%d ways to cut a line, expected one of text, nginx, apache, haproxy, envoy, regexp, json, delimited: %w", ways, ErrFormat)
 	}
@@ -160,6 +164,30 @@ func compileShape(line Shape) (*shape, string, error) {
 		s.only = append(s.only, condition{name, rule})
 	}
 	return s, like, nil
+}
+
+var escapings = map[string]escaping{"none": escapeNone, "c": escapeC, "json": escapeJSON, "hash": escapeHash}
+
+// setEscape takes over how fields are escaped, if the shape says so.
+func (s *shape) setEscape(name string) error {
+	if name == "" {
+		return nil
+	}
+	escape, ok := escapings[name]
+	if !ok || s.kind == shapeJSON {
+		return fmt.Errorf("escape: %.20q, expected c, json, hash or none, and not of JSON: %w", name, ErrFormat)
+	}
+	s.escape = escape
+	if s.text == nil {
+		return nil
+	}
+	for i := range s.text.elements {
+		s.text.elements[i].escape = escape
+		if escape == escapeNone || escape == escapeHash {
+			s.text.elements[i].quoted = false
+		}
+	}
+	return nil
 }
 
 // compileDelimited checks what separates the fields.

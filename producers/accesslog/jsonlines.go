@@ -29,6 +29,9 @@ func jsonPaths(names []string) []jsonPath {
 func (v *variant) cutJSON(line []byte) (int, *LineError) {
 	if len(line) == 0 || line[0] != '{' {
 		if line = bytes.TrimLeft(line, " \t"); len(line) == 0 || line[0] != '{' {
+			if v.quiet {
+				return 0, errQuiet
+			}
 			return 0, lineError("object", 1, line, "a JSON object")
 		}
 	}

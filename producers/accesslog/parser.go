@@ -115,6 +115,15 @@ func (p *Parser) Format() *Format { return p.format }
 // without expressions it allocates only for a text that is new, such as a
 // client, an owner or an id, or for an error.
 func (p *Parser) Parse(line []byte, r *event.Request) error {
+	if len(p.variants) > 1 {
+		for _, v := range p.variants {
+			v.quiet = true
+			_, err := p.parse(v, line, r)
+			if v.quiet = false; err == nil || err == ErrHeader { //nolint:errorlint // parse returns it bare.
+				return err
+			}
+		}
+	}
 	var first error
 	progress := -1
 	for _, v := range p.variants {

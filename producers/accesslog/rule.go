@@ -198,6 +198,7 @@ func (b *bound) source(c column, d *Source) ([]source, error) {
 // describe takes over what the layout knows of the field.
 func (b *bound) describe(s *source) {
 	if b.shape.text == nil {
+		s.escape = b.shape.escape
 		return
 	}
 	e := &b.shape.text.elements[s.slot]

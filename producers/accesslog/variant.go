@@ -17,6 +17,7 @@ type variant struct {
 	shape  *shape
 	fields [][]byte
 	checks []fieldCheck // of fields that hold more than text
+	quiet  bool         // nobody asks what is wrong with a line
 
 	json    fastjson.Parser
 	root    *fastjson.Value // of the line in hand
@@ -78,8 +79,20 @@ func (v *variant) cut(line []byte) (n int, fault *LineError) {
 	case shapeRegexp:
 		return v.cutRegexp(line)
 	}
-	return v.shape.text.cut(line, v.fields)
+	l := v.shape.text
+	n, next := l.cut(line, v.fields)
+	if next < 0 {
+		return n, nil
+	}
+	if v.quiet {
+		return n, errQuiet
+	}
+	return n, l.notMatched(line, n, next)
 }
+
+// errQuiet stands for the error of a line that another shape may fit: only if
+// none does it is worth making.
+var errQuiet = &LineError{Field: "line", Column: 1, Expected: "another shape"}
 
 // cutRegexp is the last resort: any regular expression, at its price.
 func (v *variant) cutRegexp(line []byte) (int, *LineError) {
@@ -125,6 +138,9 @@ func (v *variant) column(line []byte, slot int) int {
 // explainFault makes the error of a line of which n fields were found and then
 // came the fault, if any: the first field whose value is wrong goes before it.
 func (p *Parser) explainFault(v *variant, line []byte, n int, fault *LineError) error {
+	if v.quiet {
+		return errQuiet
+	}
 	if v.bound == nil {
 		return fault
 	}
