@@ -129,27 +129,27 @@ func parsePlain(head []byte, resp *http.Response) bool {
 	if code < 100 || !httpguts.ValidHeaderFieldValue(line[9:]) {
 		return false
 	}
-	lines := strings.Count(s, "\n")
-	header := make(http.Header, lines)
-	values := make([]string, lines)
+	lines := strings.Count(s, "\n") - 1 // the last one is empty
+	header := make(http.Header, max(lines, 0))
+	values := make([]string, max(lines, 0))
 	for {
-		line, rest, ok := strings.Cut(s, "\r\n")
-		if !ok {
+		end := strings.IndexByte(s, '\n')
+		if end < 1 || s[end-1] != '\r' {
 			return false
 		}
-		s = rest
-		if line == "" {
+		field := s[:end-1]
+		if s = s[end+1:]; field == "" {
 			break
 		}
-		name, value, ok := strings.Cut(line, ":")
-		if !ok || !httpguts.ValidHeaderFieldName(name) {
+		colon := strings.IndexByte(field, ':')
+		if colon < 1 || len(values) == 0 || !httpguts.ValidHeaderFieldName(field[:colon]) {
 			return false
 		}
-		value = strings.Trim(value, " \t")
+		value := trim(field[colon+1:])
 		if !httpguts.ValidHeaderFieldValue(value) {
 			return false
 		}
-		name = textproto.CanonicalMIMEHeaderKey(name)
+		name := textproto.CanonicalMIMEHeaderKey(field[:colon])
 		if have := header[name]; have != nil {
 			header[name] = append(have, value)
 			continue
@@ -164,6 +164,17 @@ func parsePlain(head []byte, resp *http.Response) bool {
 	setStatus(resp, 1, 1, code, line[9:])
 	resp.Header = header
 	return true
+}
+
+// trim takes spaces and tabs off both ends, and nothing else.
+func trim(s string) string {
+	for s != "" && (s[0] == ' ' || s[0] == '\t') {
+		s = s[1:]
+	}
+	for s != "" && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
+		s = s[:len(s)-1]
+	}
+	return s
 }
 
 func setStatus(resp *http.Response, major, minor, code int, status string) {
