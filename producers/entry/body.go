@@ -81,11 +81,22 @@ func (b *body) end() {
 		_ = b.sockets.Sleep(context.Background(), time.Millisecond)
 	}
 	defer b.turn.Unlock()
-	if _, err := b.state(); err == nil {
+	b.current = nil
+	_, err := b.state()
+	if isEnd(err) {
+		return
+	}
+	if err == nil {
 		b.note(0, errSuperseded)
 	}
-	b.current = nil
+	// net/http reads some of the rest, so that the client gets to see the answer
+	// before the connection is cut under what it still sends; but not for long.
+	_ = b.control.SetReadDeadline(b.sockets.Now().Add(linger))
 }
+
+// linger is how long the rest of a body is read for, after an answer that came
+// before its end.
+const linger = 250 * time.Millisecond
 
 // note adds to what was read, and says that reading has ended if err isn't nil.
 func (b *body) note(n int, err error) {

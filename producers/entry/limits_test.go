@@ -75,8 +75,9 @@ func TestSlowClients(t *testing.T) {
 					t.Errorf("%s: got %+v, expected %d", name, a, status)
 				}
 			}
-			if a := w.next(t, "POST"); a != nil {
-				t.Errorf("%s: then %+v", name, a)
+			began := time.Now()
+			if a := w.next(t, "POST"); a != nil || time.Since(began) > 5*time.Second {
+				t.Errorf("%s: after %v then %+v", name, time.Since(began), a)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -277,6 +278,9 @@ func (w *wire) send(t testing.TB, s string) {
 func (w *wire) next(t testing.TB, method string) *answer {
 	t.Helper()
 	if _, err := w.r.Peek(1); err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error("the connection neither answers nor ends")
+		}
 		return nil
 	}
 	resp, err := http.ReadResponse(w.r, &http.Request{Method: method})

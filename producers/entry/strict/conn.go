@@ -77,7 +77,7 @@ type Conn struct {
 	length     int64 // left of a body of known length
 	chunks     chunks
 	err        error
-	started    time.Time // of the head's first byte
+	started    time.Time // of the wait for a head, then of the head
 	refusal    atomic.Pointer[Refusal]
 	bodyFault  atomic.Pointer[Refusal]
 	waiting    atomic.Bool // for the first byte of a request, nothing under way
@@ -89,7 +89,7 @@ type Conn struct {
 // New returns a Conn that reads c.
 func New(c net.Conn, l *Limits, now clock.Clock) *Conn {
 	l.complete()
-	s := &Conn{Conn: c, limits: l, clock: now, buf: make([]byte, 4096), fresh: true, started: now.Now()}
+	s := &Conn{Conn: c, limits: l, clock: now, buf: make([]byte, 4096), fresh: true}
 	s.chunks.protected = l.protected
 	s.waiting.Store(true)
 	return s
@@ -276,6 +276,9 @@ func (c *Conn) headEnd() (end int, r *Refusal) {
 // fillHead reads more of a head, in the time that it has.
 func (c *Conn) fillHead() error {
 	c.makeRoom()
+	if c.started.IsZero() {
+		c.started = c.clock.Now()
+	}
 	c.setOwn(c.headDeadline())
 	n, err := c.Conn.Read(c.buf[c.to:])
 	if n > 0 {
