@@ -10,6 +10,7 @@ import (
 	"net/http/httputil"
 	"net/textproto"
 	"sync"
+	"sync/atomic"
 )
 
 // body reads the body of an answer from its connection, and gives the connection
@@ -25,6 +26,10 @@ type body struct {
 	left    int64     // of length
 	chunked io.Reader // of chunks
 	x       *exchange
+
+	// live is c while it is this body's: who takes it out may close it or give it
+	// back, so that Close never closes what is another request's by then.
+	live atomic.Pointer[conn]
 
 	mu  sync.Mutex
 	err error // of reads from now on, once it has ended
@@ -135,7 +140,9 @@ func (c *conn) awaitTrailer() error {
 // connection can still be used.
 func (b *body) Close() error {
 	if !b.mu.TryLock() {
-		b.c.abort() // ends the Read that waits
+		if c := b.live.Swap(nil); c != nil {
+			c.close() // ends the Read that waits
+		}
 		b.mu.Lock()
 	}
 	defer b.mu.Unlock()
@@ -158,6 +165,9 @@ func (b *body) Close() error {
 // finish ends the exchange: io.EOF is a body that was read to its end.
 func (b *body) finish(err error) {
 	watched := b.stop == nil || b.stop()
+	if b.live.Swap(nil) == nil {
+		err = http.ErrBodyReadAfterClose // Close has ended the read, not the server
+	}
 	whole := errors.Is(err, io.EOF)
 	switch {
 	case whole && b.keep && watched && b.c.r.Buffered() == 0:

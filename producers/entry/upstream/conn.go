@@ -18,6 +18,14 @@ import (
 // readBuffer is a connection's: most answers of a few KB come with one read.
 const readBuffer = 4 << 10
 
+// mostAtOnce is the largest request that the system takes at once: its buffers
+// are larger.
+const mostAtOnce = 16 << 10
+
+// lastLook is how long an answer is waited for after a request was not taken in
+// time.
+const lastLook = time.Second
+
 // errHeadTooLong is an answer's head beyond Options.HeadLimit.
 var errHeadTooLong = errors.New("head is too long")
 
@@ -100,7 +108,7 @@ func (c *connReader) exchange(p []byte) (int, error) {
 	}
 	wrote, err := got.wrote, got.err
 	if err == nil { // not all was taken at once
-		wrote, err = c.nc.Write(request[wrote:])
+		wrote, err = (*conn)(c).write(request[wrote:])
 		wrote += got.wrote
 	}
 	if c.unsent, c.failed = wrote == 0, err; c.unsent && err != nil {
@@ -118,6 +126,23 @@ func (c *connReader) exchange(p []byte) (int, error) {
 // sent notes that the request has been written.
 func (c *conn) sent() { c.attempt.Sent = c.clock.Now() }
 
+// write writes what the system may not take at once, with the deadline of reads:
+// a server that takes nothing must not hold who asks for ever. Then there may be
+// an answer nevertheless, for which the deadline is set anew.
+func (c *conn) write(b []byte) (int, error) {
+	if len(b) <= mostAtOnce || c.deadline.IsZero() {
+		return c.nc.Write(b)
+	}
+	_ = c.nc.SetWriteDeadline(c.deadline) // fails for a closed one only, which the write will say
+	n, err := c.nc.Write(b)
+	_ = c.nc.SetWriteDeadline(time.Time{})
+	if timedOut(err) {
+		c.deadline = c.deadline.Add(lastLook)
+		_ = c.nc.SetReadDeadline(c.deadline)
+	}
+	return n, err
+}
+
 // ask writes a request, or leaves that to the first read of the answer. An error other than errDead was before anything that
 // could be an answer; one of a write that went wrong half-way stays in failed.
 func (c *conn) ask(request []byte, a *Attempt) error {
@@ -131,7 +156,7 @@ func (c *conn) ask(request []byte, a *Attempt) error {
 			return errDead
 		}
 	}
-	n, err := c.nc.Write(request)
+	n, err := c.write(request)
 	c.failed, c.unsent = err, n == 0
 	if err != nil && n == 0 && c.used > 0 {
 		return err

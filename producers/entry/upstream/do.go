@@ -226,6 +226,7 @@ func (r *run) answer(s *server, c *conn, x *exchange, stop func() bool, sent boo
 	r.judge(s, &x.attempt, resp.StatusCode)
 	resp.Request = r.req
 	x.body = body{pool: r.p, server: s, c: c, ctx: r.ctx, stop: stop, keep: keep && sent, x: x}
+	x.body.live.Store(c)
 	x.body.begin(f, resp.ContentLength)
 	resp.Body = &x.body
 	if f == noBody {

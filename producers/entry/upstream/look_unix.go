@@ -8,10 +8,6 @@ import (
 	"syscall"
 )
 
-// mostAtOnce is the largest request that is written without looking whether the
-// system takes it: its buffers are larger.
-const mostAtOnce = 16 << 10
-
 // look deals with the socket of a connection that has been idle: a server that
 // has closed it, or has sent what nobody asked for, must not be sent a request
 // on it.

@@ -30,7 +30,8 @@ type Server struct {
 // Options of a pool. The zero value of a field is its default.
 type Options struct {
 	// Buffer is the largest body of a request that is held in memory before it is
-	// sent, in bytes. Defaults to 64 KiB.
+	// sent, in bytes. Defaults to 64 KiB, which is also the most: what sockets take
+	// at once, so that an answer never has to wait for a body to be taken.
 	Buffer int64
 	// Clock paces health and measures attempts. Defaults to the system's. Sockets
 	// go by the system's clock whatever this one says.
@@ -71,7 +72,8 @@ type Options struct {
 type Timeouts struct {
 	// Connect is for making a connection, TLS included. Defaults to 2 s.
 	Connect time.Duration
-	// Header is from the request to the head of its answer. Defaults to 60 s, and
+	// Header is from the request to the head of its answer. If the server does
+	// not even take the request in that time, an answer is waited for 1 s more. Defaults to 60 s, and
 	// may take an eighth longer.
 	Header time.Duration
 	// Idle is how long an unused connection is kept. Defaults to 60 s.
@@ -124,6 +126,8 @@ type Retry struct {
 	Statuses []int
 }
 
+const maxBuffer = 64 << 10
+
 func orTime(v, def time.Duration) time.Duration {
 	if v < 0 {
 		return 0
@@ -139,7 +143,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Picker == nil {
 		o.Picker = &LeastOutstanding{}
 	}
-	o.Buffer = cmp.Or(o.Buffer, 64<<10)
+	o.Buffer = cmp.Or(o.Buffer, maxBuffer)
 	o.HeadLimit = cmp.Or(o.HeadLimit, 64<<10)
 	o.MaxIdle = cmp.Or(o.MaxIdle, 1024)
 	t := &o.Timeouts
@@ -156,6 +160,8 @@ func (o Options) withDefaults() (Options, error) {
 	switch {
 	case o.Buffer < 0 || o.HeadLimit < 0 || o.MaxIdle < 0 || o.MaxConns < 0 || r.Attempts < 0:
 		return o, fmt.Errorf("%w: a negative limit", ErrConfig)
+	case o.Buffer > maxBuffer:
+		return o, fmt.Errorf("%w: a buffer of more than %d bytes", ErrConfig, maxBuffer)
 	case o.Health.MaxEjected > 1 || r.Budget > 1:
 		return o, fmt.Errorf("%w: a share above 1", ErrConfig)
 	case o.Health.Path != "" && o.Health.Path[0] != '/':

@@ -455,6 +455,7 @@ func TestBadOptions(t *testing.T) {
 		"negative weight":   {Servers: []Server{{URL: "http://a", Weight: -1}}},
 		"two servers":       {Servers: []Server{{URL: "http://a"}, {URL: "http://a"}}},
 		"a negative limit":  {MaxConns: -1},
+		"a buffer of more":  {Buffer: 1 << 20},
 		"a share above 1":   {Health: Health{MaxEjected: 1.5}},
 		"begin with /":      {Health: Health{Path: "health"}},
 		"invalid character": {Servers: []Server{{URL: "http://a b"}}},
@@ -489,8 +490,8 @@ func TestAbandonedBodies(t *testing.T) {
 			}()
 			time.Sleep(time.Millisecond)
 			_ = resp.Body.Close()
-			if err := <-ended; err == nil {
-				t.Error("a body that was closed was read to its end")
+			if err := <-ended; err == nil || a.Reason != ReasonAbandoned || failures(p, ReasonReset) > 0 {
+				t.Errorf("a body that was closed while it was read: %v, %+v", err, a)
 			}
 		} else {
 			_ = resp.Body.Close()
@@ -513,5 +514,64 @@ func TestAbandonedBodies(t *testing.T) {
 	_ = resp.Body.Close()
 	if st := p.Status()[0]; st.Idle != 1 || a.Reason != "" {
 		t.Errorf("%+v, %+v", st, a)
+	}
+}
+
+// TestNobodyTakesTheRequest: a server that reads nothing of a request that does
+// not fit into the buffers between is given up in time; an answer that it has
+// sent instead is read.
+func TestNobodyTakesTheRequest(t *testing.T) {
+	t.Parallel()
+	for _, answers := range []bool{false, true} {
+		p := newPool(t, Options{Timeouts: Timeouts{Header: 20 * time.Millisecond}, Retry: Retry{Attempts: 1}}, "http://127.0.0.1:1")
+		ours, theirs := net.Pipe() // it has no buffer
+		c := newConn(ours, ours, clock.System())
+		c.idleSince = time.Now()
+		s := p.servers[0]
+		s.conns.idle, s.conns.open = append(s.conns.idle, c), 1
+		var all sync.WaitGroup
+		all.Go(func() {
+			_, _ = io.ReadFull(theirs, make([]byte, 100))
+			if answers {
+				_, _ = io.WriteString(theirs, "HTTP/1.1 413 X\r\nContent-Length: 0\r\n\r\n")
+			}
+		})
+		got := do(p, newRequest(t, "PUT", "/", strings.Repeat("b", 60_000)))
+		if answers && got.status != 413 || !answers && (!errors.Is(got.err, ErrTimeout) || got.a.Reason != ReasonTimeout) {
+			t.Errorf("answers %v: %v", answers, got)
+		}
+		if st := p.Status()[0]; st.Open != 0 || st.Outstanding != 0 {
+			t.Errorf("%+v", st)
+		}
+		_ = theirs.Close()
+		all.Wait()
+	}
+}
+
+// TestClosingWhileTheBodyEnds: Close in the moment in which Read reaches the end
+// never closes the connection of the next request.
+func TestClosingWhileTheBodyEnds(t *testing.T) {
+	t.Parallel()
+	s := serveRaw(t, func(_ int, c net.Conn, r *bufio.Reader) { answerAll(c, r, okAnswer) })
+	p := newPool(t, Options{Retry: Retry{Attempts: 1}}, s.URL)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 500 {
+				resp, _, err := p.Do(newRequest(t, "POST", "/", "body"), nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				var end sync.WaitGroup
+				end.Go(func() { _, _ = io.ReadAll(resp.Body) })
+				_ = resp.Body.Close()
+				end.Wait()
+			}
+		})
+	}
+	all.Wait()
+	if st := p.Status()[0]; st.Outstanding != 0 || st.Open != st.Idle || failures(p, ReasonReset)+failures(p, ReasonStale) > 0 {
+		t.Errorf("%+v", st)
 	}
 }
