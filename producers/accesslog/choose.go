@@ -76,8 +76,8 @@ const sampleLines = 100
 // the sample are of; combined if none is. The error wraps ErrFormat or
 // ErrOption.
 func Open(c ChoiceOptions, o Options) (*Parser, Choice, error) {
-	lines, wrapping := sampled(c)
-	choice := Choice{Lines: len(lines), Wrapping: wrapping}
+	lines, bare, wrapping := sampled(c)
+	choice := Choice{Lines: len(lines) + bare, Wrapping: wrapping}
 	if c.Name != "" {
 		f, err := lookUp(c.Name)
 		if err != nil {
@@ -88,8 +88,8 @@ func Open(c ChoiceOptions, o Options) (*Parser, Choice, error) {
 			return nil, Choice{}, err
 		}
 		choice.Format, choice.Named, choice.Confidence = f.Name(), true, 1
-		if choice.Matched = p.try(lines); len(lines) > 0 {
-			choice.Confidence = float64(choice.Matched) / float64(len(lines))
+		if choice.Matched = p.try(lines); choice.Lines > 0 {
+			choice.Confidence = float64(choice.Matched) / float64(choice.Lines)
 		}
 		return p, choice, nil
 	}
@@ -153,8 +153,8 @@ func recognise(lines [][]byte, choice Choice, o Options) (*Parser, Choice, error
 		}
 	}
 	choice.Format, choice.Matched = best.format.Name(), bestMatched
-	if len(lines) > 0 {
-		choice.Confidence = float64(bestMatched) / float64(len(lines))
+	if choice.Lines > 0 {
+		choice.Confidence = float64(bestMatched) / float64(choice.Lines)
 	}
 	for matched := bestMatched; matched > 0; matched-- {
 		for _, t := range trials {
@@ -187,7 +187,8 @@ func (p *Parser) try(lines [][]byte) int {
 }
 
 // sampled cuts a sample into its first lines without what stands before them.
-func sampled(c ChoiceOptions) ([][]byte, Wrapping) {
+// bare is how many lines are not wrapped as the others are.
+func sampled(c ChoiceOptions) (lines [][]byte, bare int, w Wrapping) {
 	var raw [][]byte
 	rest := c.Sample
 	for len(raw) < sampleLines {
@@ -204,21 +205,20 @@ func sampled(c ChoiceOptions) ([][]byte, Wrapping) {
 		}
 		rest = behind
 	}
-	w := c.Wrapping
-	if w == WrapUnknown {
+	if w = c.Wrapping; w == WrapUnknown {
 		w = detectWrapping(raw)
 	}
 	u := NewUnwrapper(w)
-	var lines [][]byte
 	for _, line := range raw {
 		inner, whole, err := u.Unwrap(line)
-		if err == nil && whole {
+		switch {
+		case err != nil:
+			bare++
+		case whole && len(inner) > 0:
 			lines = append(lines, bytes.Clone(inner))
-		} else if err != nil {
-			lines = append(lines, line)
 		}
 	}
-	return lines, w
+	return lines, bare, w
 }
 
 // minTorn is how long a sample must be for its last line to be taken for one

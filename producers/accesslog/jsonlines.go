@@ -58,10 +58,7 @@ func jsonFault(err error) string {
 	if n := strings.Index(text, "; unparsed tail"); n >= 0 {
 		text = text[:n]
 	}
-	if len(text) > maxGot {
-		text = text[:maxGot]
-	}
-	return strings.ToValidUTF8(text, "?")
+	return strings.ToValidUTF8(text[:min(len(text), 2*maxGot)], "?")
 }
 
 // jsonValue returns a value as text: of a list its first element, of an object

@@ -191,7 +191,8 @@ backend app
 				}
 			}
 		}
-		if served != 3 || bad != 1 {
+		// The check that it listens is a connection without a request, too.
+		if served != 3 || bad < 1 {
 			t.Errorf("%s: %d served, %d bad\n%s", name, served, bad, log)
 		}
 		if name == "haproxy" {

@@ -35,7 +35,7 @@ const MaxLine = 1 << 20
 
 // DetectWrapping tells from the first lines of a log what stands before them.
 func DetectWrapping(sample []byte) Wrapping {
-	_, w := sampled(ChoiceOptions{Sample: sample})
+	_, _, w := sampled(ChoiceOptions{Sample: sample})
 	return w
 }
 
