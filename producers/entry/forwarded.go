@@ -23,15 +23,15 @@ func (p proxies) trust(a netip.Addr) bool {
 // to the left of what the first trusted one adds. An element that is no address
 // ends the search at the last one that was good. remote is believed.
 func (p proxies) client(h http.Header, remote netip.Addr, forwardedOnly bool) netip.Addr {
-	lines, read := h["X-Forwarded-For"], parseNode
+	lines, last, read := h["X-Forwarded-For"], lastComma, parseNode
 	if forwardedOnly || len(lines) == 0 {
-		lines, read = h["Forwarded"], forwardedFor
+		lines, last, read = h["Forwarded"], lastElement, forwardedFor
 	}
 	client := remote
 	for i := len(lines) - 1; i >= 0; i-- {
 		for rest := lines[i]; ; {
 			var element string
-			n := lastOutside(rest, ',')
+			n := last(rest)
 			element, rest = rest[n+1:], rest[:max(n, 0)]
 			a, ok := read(element)
 			if !ok {
@@ -48,28 +48,33 @@ func (p proxies) client(h http.Header, remote netip.Addr, forwardedOnly bool) ne
 	return client
 }
 
-// lastOutside returns the index of the last sep that isn't in a quoted string,
-// -1 if there is none. A quotation that doesn't end hides nothing.
-func lastOutside(s string, sep byte) int {
-	last, quoted, begun := -1, false, -1
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '"':
-			if quoted = !quoted; quoted {
-				begun = i
-			}
-		case c == '\\' && quoted:
-			i++
-		case c == sep && !quoted:
-			last = i
+// lastComma is where the last element of X-Forwarded-For begins, less one; -1 if
+// it is the only one. That field knows no quotes.
+func lastComma(s string) int { return strings.LastIndexByte(s, ',') }
+
+// lastElement is the same of Forwarded, which has commas in quoted strings. It is
+// read from the right too: what trusted proxies added there is well-formed, and
+// quotes that a client opened to its left can't hide it.
+func lastElement(s string) int {
+	quoted := false
+	for i := len(s) - 1; i >= 0; i-- {
+		switch {
+		case s[i] == '"' && !escaped(s, i):
+			quoted = !quoted
+		case s[i] == ',' && !quoted:
+			return i
 		}
 	}
-	if quoted {
-		if n := strings.LastIndexByte(s[begun:], sep); n >= 0 {
-			return begun + n
-		}
+	return -1
+}
+
+// escaped reports whether an odd number of backslashes stands before s[i].
+func escaped(s string, i int) bool {
+	n := 0
+	for i--; i >= 0 && s[i] == '\\'; i-- {
+		n++
 	}
-	return last
+	return n%2 == 1
 }
 
 // forwardedFor returns the address of for= in an element of Forwarded.

@@ -175,7 +175,10 @@ func (p *Pattern) Match(path string) (taken string, ok bool) {
 		}
 		path = rest
 	}
-	return taken, p.rest || path == "" || path == "/"
+	if !p.rest && path != "" && path != "/" {
+		return "", false
+	}
+	return taken, true
 }
 
 // segments returns up to most segments of a path, with the slashes between

@@ -126,7 +126,7 @@ func (r *rule) value(q *Request, h *pseudonym.Hasher) string {
 	var v string
 	switch {
 	case r.pattern != nil:
-		v, _ = r.match(q.Path)
+		v, _ = r.pattern.Match(q.Path)
 	case r.Header != "":
 		if all := q.Header[r.Header]; len(all) > 0 {
 			v = all[0]
@@ -142,14 +142,6 @@ func (r *rule) value(q *Request, h *pseudonym.Hasher) string {
 		return h.Text(v)
 	}
 	return v
-}
-
-func (r *rule) match(path string) (string, bool) {
-	v, ok := r.pattern.Match(path)
-	if !ok {
-		return "", false
-	}
-	return v, true
 }
 
 // cookie returns the value of the first cookie of that name (RFC 6265 §5.4: the
