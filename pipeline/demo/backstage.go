@@ -135,18 +135,66 @@ func (b *backstage) prepareBus(ctx context.Context) (err error) {
 	if _, err := (topology.LocationImport{Client: b.client, Table: table, By: "demo", Options: o}).FromStores(ctx, cfg, b.Logger); err != nil {
 		return err
 	}
+	return b.operate(ctx, control.ModeKey(control.Placement), control.Switch{Mode: control.Act})
+}
+
+// operate sets one of the operator's switches, which counts from the next window on.
+func (b *backstage) operate(ctx context.Context, key string, s control.Switch) error {
 	kv, err := b.client.KV(ctx, subject.OperatorKV)
 	if err != nil {
 		return err
 	}
-	act, err := control.Encode(control.Switch{Version: 1, Mode: control.Act, At: now, By: "demo"})
+	s.Version, s.At, s.By = 1, clock.System().Now().UTC(), "demo"
+	body, err := control.Encode(s)
 	if err != nil {
 		return err
 	}
-	if _, err := kv.Put(ctx, control.ModeKey(control.Placement), act); err != nil {
-		return fmt.Errorf("demo: let placement act: %w", err)
+	if _, err := kv.Put(ctx, key, body); err != nil {
+		return fmt.Errorf("demo: switch %s: %w", key, err)
 	}
 	return nil
+}
+
+// settle waits until no move is under way.
+func (b *backstage) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		moves, err := locations.UnderWay(ctx, b.client)
+		if err != nil {
+			return fmt.Errorf("demo: %w", err)
+		}
+		if len(moves) == 0 {
+			return nil
+		}
+		if err := clock.System().Sleep(ctx, 100*time.Millisecond); err != nil {
+			return fmt.Errorf("demo: %s are still under way: %w", count(len(moves), "move"), err)
+		}
+	}
+}
+
+// locations is where each owner is, read from the bus after its process has ended:
+// nobody changes it any more.
+func (b *backstage) locations(ctx context.Context) (out map[string]string, err error) {
+	kept, err := bus.Open(ctx, bus.Options{Dir: filepath.Join(b.Dir, "state", "bus"), Purpose: bus.Replay, Name: "penstock-demo", Logger: b.Logger})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, kept.Close()) }()
+	c, err := kept.Client(ctx, "locations")
+	if err != nil {
+		return nil, err
+	}
+	table, err := locations.Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	out = map[string]string{}
+	err = table.List(ctx, func(owner string, l control.Location) error {
+		out[owner] = l.Site
+		return nil
+	})
+	return out, err
 }
 
 // close ends all that still runs. It may be called twice.

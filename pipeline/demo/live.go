@@ -54,6 +54,9 @@ const (
 	// lostAfter is after how many windows data that hasn't come is waited for no
 	// longer.
 	lostAfter = 8
+	// warm is the time before a phase whose requests are not looked at: connections
+	// are made, and the last of the data comes.
+	warm = time.Second
 	// maxLag is how late a request may be sent.
 	maxLag = time.Second
 	// maxUnderWay is how many requests may be under way.
@@ -213,10 +216,9 @@ type Trip struct {
 
 // travel takes the crowd from site to site, and waits for its data each time.
 func (s *show) travel(ctx context.Context) error {
-	const warm = 2 * time.Second // until connections are there
-	calm := time.Duration(3) * s.Window
+	calm := 3 * s.Window
 	if s.Fast {
-		calm = 2 * s.Window
+		calm = s.Window * 3 / 2
 	}
 	if err := s.clock.Sleep(ctx, warm); err != nil {
 		return err
@@ -249,7 +251,7 @@ func (s *show) travel(ctx context.Context) error {
 			behind = s.clock.Now()
 		}
 		s.phases = append(s.phases, phase{"just moved to " + t.To, t.Left, behind})
-		if err := s.stay(ctx, "data followed to "+t.To, behind.Add(time.Second), calm); err != nil {
+		if err := s.stay(ctx, "data followed to "+t.To, behind.Add(warm), calm); err != nil {
 			return err
 		}
 	}

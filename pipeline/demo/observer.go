@@ -199,17 +199,6 @@ func (o *observer) at() map[string]int {
 	return out
 }
 
-// sites is where each owner is.
-func (o *observer) sites() map[string]string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	out := make(map[string]string, len(o.owners))
-	for owner, l := range o.owners {
-		out[owner] = l.Site
-	}
-	return out
-}
-
 // arrived is which part of some owners is at a site; the lock is held.
 func (o *observer) arrived(owners []string, site string) float64 {
 	n := 0

@@ -75,6 +75,9 @@ type Books struct {
 // is there.
 func (s *show) judge(ctx context.Context) (*Result, error) {
 	r := &Result{Load: s.load, Dir: s.Dir, Others: map[string]int{}, Broken: []string{}, Duration: s.clock.Now().Sub(s.start).Seconds()}
+	if err := s.operate(ctx, control.FreezeKey(control.Placement), control.Switch{On: true}); err != nil {
+		return nil, err
+	}
 	if err := s.edge.Stop(); err != nil { // Entry points send what they still have.
 		r.broken("what stands before clients did not end well: %v", err)
 	}
@@ -91,9 +94,15 @@ func (s *show) judge(ctx context.Context) (*Result, error) {
 		r.broken("the account does not hold: %v", err)
 	}
 	r.Account = audit.Groups[0].Total
-	where := s.seer.sites()
+	if err := s.settle(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.close(); err != nil {
 		r.broken("the loop did not end well: %v", err)
+	}
+	where, err := s.locations(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if err := s.compare(ctx, r, where); err != nil {
 		return nil, err
