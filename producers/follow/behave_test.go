@@ -46,7 +46,7 @@ func TestLines(t *testing.T) {
 	w.append("access.log", last[20:len(last)-1])
 	w.rename("access.log", "access.log.1")
 	w.await() // the file is surely done
-	if got := w.book.bad; got != 2 {
+	if got := w.book.figures().bad; got != 2 {
 		t.Errorf("%d malformed lines", got)
 	}
 	if got := w.metric("lines_total blank"); got != 2 && got != 0 {
@@ -79,7 +79,7 @@ func TestRefused(t *testing.T) {
 	w.start()
 	w.await()
 	w.until("two to be refused", func() bool { return w.metric("refused_total") == 2 })
-	w.until("the position", func() bool { return w.book.bad == probeLines })
+	w.until("the position", func() bool { return w.book.figures().bad == probeLines })
 	if s := w.said.String(); !strings.Contains(s, "column status: it is always wrong") || !strings.Contains(s, "no format fits") {
 		t.Errorf("said: %s", s)
 	}
@@ -90,7 +90,7 @@ func TestRefused(t *testing.T) {
 	w.add("bad.log", 5)
 	w.start()
 	w.await()
-	if got := w.book.bad; got != 150 {
+	if got := w.book.figures().bad; got != 150 {
 		t.Errorf("%d malformed lines", got)
 	}
 }
@@ -136,7 +136,7 @@ func TestParts(t *testing.T) {
 		w.append("access.log", l+"\n")
 		if i%4 == 1 {
 			before := w.metricOr0("bytes_total")
-			w.until("the line to be read", func() bool { return w.metricOr0("bytes_total") > before || w.book.commits > 0 })
+			w.until("the line to be read", func() bool { return w.metricOr0("bytes_total") > before || w.book.figures().commits > 0 })
 			w.crash()
 			w.start()
 		}
@@ -156,8 +156,8 @@ func TestNoRow(t *testing.T) {
 	w.add("access.log", 5)
 	w.start()
 	w.await()
-	if got := w.metric("lines_total no-row"); got != 200 || w.book.bad != 0 {
-		t.Errorf("%v without a row, %d malformed", got, w.book.bad)
+	if got := w.metric("lines_total no-row"); got != 200 || w.book.figures().bad != 0 {
+		t.Errorf("%v without a row, %d malformed", got, w.book.figures().bad)
 	}
 }
 
@@ -290,8 +290,8 @@ func TestTroubles(t *testing.T) {
 	w.add("loop.log", 10)
 	w.add("nothing", 10)
 	w.await()
-	before := w.book.horizon
-	w.until("the horizon to move on", func() bool { w.book.mu.Lock(); defer w.book.mu.Unlock(); return w.book.horizon > before })
+	before := w.book.figures().horizon
+	w.until("the horizon to move on", func() bool { return w.book.figures().horizon > before })
 }
 
 // TestShortened: a power cut took the end of a file; the rest is not read again.
@@ -356,18 +356,16 @@ func TestMarks(t *testing.T) {
 	w.await()
 	began := time.Now().UnixMicro()
 	w.until("the horizon to follow the clock", func() bool {
-		w.book.mu.Lock()
-		defer w.book.mu.Unlock()
-		return w.book.horizon > began
+		return w.book.figures().horizon > began
 	})
 	w.append("access.log", fmt.Sprintf("%d 1000000 late\n", began-1_000_000))
 	w.append("access.log", fmt.Sprintf("%d 1000001 future\n", began+3600_000_000))
 	w.append("access.log", fmt.Sprintf("%d 1000002 soon\n", time.Now().UnixMicro()+5_000_000))
 	w.until("three rows more", func() bool { return w.book.count() == 13 })
-	if w.book.marks[event.Late] != 1 || w.book.marks[event.Future] != 1 || w.metric("rows_total late") != 1 {
-		t.Errorf("marks %v", w.book.marks)
+	if w.book.figures().marks[event.Late] != 1 || w.book.figures().marks[event.Future] != 1 || w.metric("rows_total late") != 1 {
+		t.Errorf("marks %v", w.book.figures().marks)
 	}
-	if w.book.horizon > time.Now().UnixMicro() {
+	if w.book.figures().horizon > time.Now().UnixMicro() {
 		t.Error("the horizon is beyond the clock")
 	}
 	w.crash()
@@ -375,7 +373,7 @@ func TestMarks(t *testing.T) {
 	time.Sleep(300 * time.Millisecond) // more than the disorder
 	w.start()
 	w.await()
-	if got := w.book.marks[event.Late]; got != 1 {
+	if got := w.book.figures().marks[event.Late]; got != 1 {
 		t.Errorf("%d rows are late after a start", got)
 	}
 }

@@ -110,10 +110,12 @@ func (f *Follower) Run(ctx context.Context) error {
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
-	if err := f.lastCommit(ctx); err != nil {
-		return fmt.Errorf("follow: last commit: %w", err)
+	err = f.lastCommit(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		f.o.Logger.Warn().Err(err).Msg("what was read last could not be committed; the next start reads it again")
+		return nil
 	}
-	return nil
+	return err
 }
 
 // lastCommit commits what was read although ctx has ended.
@@ -162,8 +164,7 @@ func (f *Follower) loop(ctx context.Context) error {
 // round looks at all streams that are due, and commits when it is time to.
 func (f *Follower) round(ctx context.Context, now time.Time) (busy bool, next time.Time, err error) {
 	next = f.scanDue
-	for i := 0; i < len(f.streams); i++ { // a turn may add some
-		s := f.streams[i]
+	for _, s := range f.streams { // what a turn adds has its own next time
 		if !s.active() {
 			continue
 		}

@@ -23,7 +23,7 @@ func (f *Follower) truncated(s *stream, now time.Time) {
 	f.m.rotations.WithLabelValues(s.pattern, "truncated").Inc()
 	f.o.Logger.Info().Str("path", s.real).Int64("position", s.cursor.offset).Msg("file was truncated")
 	before := s.restart(now)
-	if before.head.length > 0 {
+	if before.telling() {
 		f.streams = append(f.streams, before)
 	}
 	s.soon(now)
@@ -35,8 +35,8 @@ func (f *Follower) renamed(s *stream, now time.Time) {
 	f.m.rotations.WithLabelValues(s.pattern, "renamed").Inc()
 	f.o.Logger.Info().Str("path", s.path).Int64("position", s.cursor.offset).Msg("file was renamed or deleted")
 	s.state, s.still = moved, now
-	if real := f.findID(s); real != "" {
-		s.place(real)
+	if path := f.findID(s); path != "" {
+		s.place(path)
 	}
 	f.scanDue = now // what is there instead is new
 	f.dirty = true
@@ -48,11 +48,11 @@ func (f *Follower) displaced(s *stream, now time.Time) {
 	f.dirty = true
 	f.scanDue = now
 	if s.state == live || s.state == moved {
-		if real := f.findID(s); real != "" {
+		if path := f.findID(s); path != "" {
 			if s.state == live {
 				f.m.rotations.WithLabelValues(s.pattern, "renamed").Inc()
 			}
-			s.place(real)
+			s.place(path)
 			s.state, s.still, s.behind = moved, now, true
 			s.soon(now)
 			return
@@ -67,7 +67,7 @@ func (f *Follower) lose(s *stream, now time.Time) {
 	f.dirty, f.scanDue = true, now
 	f.unname(s)
 	s.close()
-	if s.head.length == 0 {
+	if !s.telling() {
 		// Nothing was read of it, and its inode may be another file's by now: a
 		// rotated file that is a copy of nothing is found as one of its own.
 		s.state, s.rested, s.behind, f.forgetful = done, now.UnixMicro(), false, true

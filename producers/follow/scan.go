@@ -1,6 +1,9 @@
 package follow
 
 import (
+	"bytes"
+	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -76,11 +79,11 @@ func (f *Follower) see(pattern, path string, now time.Time) {
 		}
 		return
 	}
-	real := reals(path)
-	if rotatedName(filepath.Base(real)) && f.isCopy(real, fi, now) {
+	k := known{pattern: pattern, path: path, real: reals(path), id: id}
+	if rotatedName(filepath.Base(k.real)) && f.isCopy(k.real, fi, now) {
 		return
 	}
-	f.begin(known{pattern: pattern, path: path, real: real, id: id}, fi, now)
+	f.begin(k, fi, now)
 }
 
 // passOver says once that a path is not followed.
@@ -186,6 +189,9 @@ func (f *Follower) sweep(now time.Time) {
 			dirs[dir] = true
 		}
 	}
+	if f.scans%fullEvery == 0 {
+		f.tidy(dirs)
+	}
 	for dir := range dirs {
 		if !f.changed(dir, now) {
 			continue
@@ -201,6 +207,17 @@ func (f *Follower) sweep(now time.Time) {
 			}
 		}
 	}
+}
+
+// tidy forgets what was noted of paths that are gone.
+func (f *Follower) tidy(dirs map[string]bool) {
+	maps.DeleteFunc(f.dirs, func(dir string, _ *folder) bool { return !dirs[dir] })
+	gone := func(path string) bool {
+		_, err := os.Lstat(path)
+		return err != nil && vanished(err)
+	}
+	maps.DeleteFunc(f.copies, func(path string, _ looked) bool { return gone(path) })
+	maps.DeleteFunc(f.passed, func(path, _ string) bool { return gone(path) })
 }
 
 // changed reports whether names in a folder may have changed since the last look.
@@ -228,7 +245,13 @@ func (f *Follower) missed(path, pattern string, since int64, now time.Time) {
 	if s := f.byID[id]; s != nil && f.recognise(s, path, fi, now) {
 		return
 	}
-	if fi.ModTime().UnixMicro() < since || fi.Size() == 0 || f.isCopy(path, fi, now) {
+	if fi.ModTime().UnixMicro() < since || fi.Size() == 0 {
+		return
+	}
+	if f.isCopy(path, fi, now) {
+		if _, known := f.copies[path]; !known {
+			delete(f.dirs, filepath.Dir(path)) // to be looked at again
+		}
 		return
 	}
 	f.m.rotations.WithLabelValues(pattern, "missed").Inc()
@@ -260,23 +283,17 @@ func (f *Follower) isCopy(path string, fi os.FileInfo, now time.Time) bool {
 	head, err := src.head(headMost)
 	src.close()
 	settled := now.Sub(fi.ModTime()) > f.o.Settle
-	if len(head) == 0 {
+	if err != nil && !errors.Is(err, errIncomplete) || len(head) == 0 {
 		return true // it is being written, or empty
 	}
 	for _, s := range f.streams {
 		if s.family != familyOf(filepath.Base(path)) {
 			continue
 		}
-		if s.active() && s.offset == 0 && s.head.length < weakHead {
-			f.peek(s)
+		if f.isCopyNow(s, head) {
+			return true // what is read of it there shows later
 		}
 		if !s.mayBegin(head) {
-			continue
-		}
-		if s.offset == 0 && s.head.length < weakHead {
-			if !settled && s.active() {
-				return true // more of it may come
-			}
 			continue
 		}
 		if len(head) < s.head.length {
@@ -285,37 +302,44 @@ func (f *Follower) isCopy(path string, fi os.FileInfo, now time.Time) bool {
 			}
 			continue
 		}
-		switch h, src := f.holds(path, s); h {
-		case holdsOther:
-		case holdsStart, holdsUnknown:
-			return true // it is being written, or has less
-		case holdsAll:
+		h, src := f.holds(path, s)
+		if src != nil {
 			src.close()
+		}
+		if h == holdsAll || h == holdsStart && settled {
 			f.copies[path] = l
-			return true
+		}
+		if h != holdsOther {
+			return true // with holdsStart it is being written, or has less
 		}
 	}
 	delete(f.copies, path)
 	return false
 }
 
-// peek takes the fingerprint of a file that was hardly looked at: what is copied
-// of it now will be read there.
-func (f *Follower) peek(s *stream) {
+// isCopyNow reports whether a file that begins with the bytes may be a copy of
+// what a stream's file holds at this moment, whatever is known of the stream. A
+// copy has no more than its file.
+func (f *Follower) isCopyNow(s *stream, head []byte) bool {
+	if !s.active() || s.id == none {
+		return false
+	}
 	src := s.source
 	if src == nil {
-		if s.id == none || s.real == stdinPath {
-			return
-		}
 		var err error
 		if src, err = f.openAgain(s); err != nil {
-			return
+			return false
 		}
 		defer src.close()
 	}
-	if head, err := src.head(headMost); err == nil {
-		s.sees(head)
+	now, err := src.head(headMost)
+	if err != nil {
+		return false
 	}
+	if s.offset == 0 {
+		s.sees(now)
+	}
+	return bytes.HasPrefix(now, head)
 }
 
 // forget drops the oldest of the streams that are done and that no glob leads to,

@@ -73,8 +73,8 @@ func newStream(k known, now time.Time) *stream {
 }
 
 // place notes where the content lies now.
-func (s *stream) place(real string) {
-	s.real, s.dir, s.family = real, filepath.Dir(real), familyOf(filepath.Base(real))
+func (s *stream) place(path string) {
+	s.real, s.dir, s.family = path, filepath.Dir(path), familyOf(filepath.Base(path))
 }
 
 // active reports whether there may be more to read.
@@ -149,11 +149,14 @@ func (s *stream) sees(head []byte) bool {
 // bytes, all that there is so far.
 func (s *stream) mayBegin(head []byte) bool {
 	n := min(len(head), len(s.headBytes))
-	if len(head) == 0 || s.head.length == 0 || !bytes.Equal(head[:n], s.headBytes[:n]) {
-		return false // of nothing nothing follows
+	if len(head) == 0 || !s.telling() || !bytes.Equal(head[:n], s.headBytes[:n]) {
+		return false // where nothing is known anything could follow
 	}
 	return len(head) < s.head.length || s.head.begins(head)
 }
+
+// telling reports whether enough is known of the stream to find it again.
+func (s *stream) telling() bool { return s.offset > 0 || s.head.length >= weakHead }
 
 // sure reports whether so many bytes can be compared one by one.
 func (s *stream) sure(n int) bool { return n <= len(s.headBytes) }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -100,6 +101,20 @@ func (b *book) reborn() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.dead, b.dieAt, b.pending, b.lines = false, 0, nil, 0
+}
+
+// figures are what a book holds beside its rows.
+type figures struct {
+	bad     int64
+	horizon int64
+	commits int
+	marks   map[event.Timing]int
+}
+
+func (b *book) figures() figures {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return figures{b.bad, b.horizon, b.commits, maps.Clone(b.marks)}
 }
 
 func (b *book) count() int {
