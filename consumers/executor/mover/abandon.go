@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"penstock/infra/gate"
 	"penstock/infra/objectstore"
 	"penstock/schemas/control"
 )
@@ -26,9 +27,10 @@ func (m *Mover) abandon(ctx context.Context, t *task) (done bool, err error) {
 	}
 	h, err := x.hold(ctx, x.src, t.Owner, "")
 	switch {
-	case errors.Is(err, objectstore.ErrNoOwner), errors.Is(err, objectstore.ErrNoBarrier):
-		// Without a source nobody can flip; without a barrier one mover alone
-		// must be trusted with an owner.
+	case errors.Is(err, objectstore.ErrNoOwner), errors.Is(err, objectstore.ErrNoBarrier), errors.Is(err, gate.ErrSilent):
+		// Without a source nobody can flip; without a barrier, or with an entry
+		// point in its place that is silent, one mover alone must be trusted with an
+		// owner.
 		h = unheld{x}
 	case err != nil:
 		return false, ofStore(err)

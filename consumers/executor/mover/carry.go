@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"penstock/consumers/executor"
+	"penstock/infra/gate"
 	"penstock/infra/objectstore"
 	"penstock/schemas/control"
 )
@@ -66,6 +67,10 @@ func hopeless(err error) bool {
 func reasonOf(err error) string {
 	if errors.Is(err, objectstore.ErrUnfit) {
 		return ReasonUnfit
+	}
+	var silent *gate.SilentError
+	if errors.As(err, &silent) {
+		return ReasonEntrySilent + ": " + silent.Entry
 	}
 	return ReasonStore
 }

@@ -20,6 +20,9 @@ const (
 	ReasonBusy          = "source-busy"          // writes never paused for long enough
 	ReasonStore         = "store"                // a store failed again and again
 	ReasonUnreadable    = "location-unreadable"  // the entry in locations can't be decoded
+	// ReasonEntrySilent, with ": " and its name: an entry point of from that may be
+	// writing doesn't answer, and the store there has no barrier of its own.
+	ReasonEntrySilent = "entry-silent"
 
 	// ReasonNoBarrier is said of a done move whose source has no write barrier:
 	// a write during the flip may have been left behind.
