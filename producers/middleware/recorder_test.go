@@ -50,7 +50,7 @@ func TestTheBusIsAway(t *testing.T) {
 	serve := func(rec *Recorder, from, n int) {
 		h := rec.HTTP(http.NotFoundHandler(), Rules{Owner: Header("X-Owner")})
 		for i := range n {
-			q := httptest.NewRequest("GET", "/", nil)
+			q := httptest.NewRequest(http.MethodGet, "/", nil)
 			q.Header.Set("X-Owner", fmt.Sprint("owner-", from+i))
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, q)

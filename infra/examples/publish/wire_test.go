@@ -22,7 +22,7 @@ func TestTheWirePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(b)
-	vectors := regexp.MustCompile("(?m)^\\| (.*) \\| (.*) \\| (.*) \\| (.*) \\| (\\d+) \\| (\\d+) \\|$").FindAllStringSubmatch(page, -1)
+	vectors := regexp.MustCompile(`(?m)^\| (.*) \| (.*) \| (.*) \| (.*) \| (\d+) \| (\d+) \|$`).FindAllStringSubmatch(page, -1)
 	if len(vectors) < 8 {
 		t.Errorf("%d test vectors of partitions", len(vectors))
 	}
