@@ -38,7 +38,7 @@ func filled(n int) *Directory {
 	for i := range 20 {
 		sites = append(sites, fmt.Sprint("site-", i))
 	}
-	d := &Directory{names: newNames(sites), hints: newTable(hintShards)}
+	d := &Directory{opts: Options{Sites: sites}, hints: newTable(hintShards)}
 	d.forget()
 	since := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
 	for i := range n {

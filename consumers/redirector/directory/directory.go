@@ -99,7 +99,7 @@ func New(o Options) (*Directory, error) {
 	o.SnapshotEvery = cmp.Or(o.SnapshotEvery, time.Minute)
 	d := &Directory{
 		opts: o, log: o.Logger.With().Str("part", "directory").Logger(), clock: o.Clock,
-		names: newNames(o.Sites), hints: newTable(hintShards),
+		hints:  newTable(hintShards),
 		prefix: o.Client.KeyPrefix(subject.LocationsKV),
 		known:  map[string]bool{}, ready: make(chan struct{}),
 	}
@@ -119,6 +119,7 @@ func New(o Options) (*Directory, error) {
 
 // forget makes the directory an empty one. It is for New alone.
 func (d *Directory) forget() {
+	d.names = newNames(d.opts.Sites)
 	d.table, d.ghosts, d.at = newTable(manyShards), map[uint64]struct{}{}, position{}
 }
 

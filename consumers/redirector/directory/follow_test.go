@@ -145,7 +145,10 @@ func (w *world) stream() jetstream.Stream {
 func (w *world) follows(what string) {
 	w.t.Helper()
 	want := w.all()
-	eventually(w.t, what, func() bool { return matches(w.d, want) })
+	eventually(w.t, what, func() bool {
+		since, connected := w.d.Freshness()
+		return connected && since == 0 && matches(w.d, want)
+	})
 }
 
 // all is what the bus has.
@@ -156,6 +159,19 @@ func (w *world) all() (out map[string]control.Location) {
 		return w.kv.List(ctx, func(o string, l control.Location) error { out[o] = l; return nil })
 	})
 	return out
+}
+
+// ready waits until a directory is.
+func ready(t *testing.T, d *Directory) {
+	t.Helper()
+	eventually(t, "ready", func() bool {
+		select {
+		case <-d.Ready():
+			return true
+		default:
+			return false
+		}
+	})
 }
 
 func matches(d *Directory, want map[string]control.Location) bool {
@@ -179,7 +195,7 @@ func (w *world) loads(why string) float64 {
 // TestFollowsEveryChange: all entries at the start, then each change and deletion.
 func TestFollowsEveryChange(t *testing.T) {
 	w := begin(t, Options{Sites: []string{"a"}})
-	<-w.d.Ready()
+	ready(t, w.d)
 	if _, _, known := w.d.Locate("x@y"); known || w.d.Len() != 0 {
 		t.Error("an empty bus has owners")
 	}
@@ -360,7 +376,7 @@ func TestEntriesThatCannotBeUsed(t *testing.T) {
 		t.Errorf("%+v, %d owners", l, w.d.Len())
 	}
 	w.run(w.d.opts)
-	<-w.d.Ready()
+	ready(t, w.d)
 	if _, known := w.d.Get("x"); known || w.d.Len() != 0 {
 		t.Errorf("there is nothing usable, yet %d owners", w.d.Len())
 	}

@@ -47,7 +47,7 @@ func TestABusThatComesLater(t *testing.T) {
 	ok(t, err)
 	t.Cleanup(func() { ok(t, again.Close()) })
 	w.run(Options{Client: bustest.Client(t, again), Snapshot: file})
-	<-w.d.Ready()
+	ready(t, w.d)
 	if site, _, known := w.d.Locate("x"); site != "a" || !known {
 		t.Error("the snapshot is not used")
 	}

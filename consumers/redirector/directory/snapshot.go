@@ -45,7 +45,7 @@ func (d *Directory) keep(ctx context.Context) {
 	every := d.opts.SnapshotEvery
 	save := func() {
 		d.mu.Lock()
-		changes, usable := d.changes, !d.loading && d.at.seq > 0
+		changes, usable := d.changes, !d.loading && !d.at.created.IsZero()
 		d.mu.Unlock()
 		if !usable || changes == written {
 			return

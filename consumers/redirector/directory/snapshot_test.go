@@ -42,7 +42,7 @@ func TestStartsWithoutTheBus(t *testing.T) {
 	o.Clock = man
 	d, err := New(o)
 	ok(t, err)
-	<-d.Ready()
+	ready(t, d)
 	if !matches(d, want) {
 		t.Error("the last known is not what was known")
 	}
@@ -69,6 +69,19 @@ func TestStartsWithoutTheBus(t *testing.T) {
 	w.follows("another bus")
 	if w.loads("made-anew") != 1 {
 		t.Error("not read from the beginning")
+	}
+	w.stop()
+
+	// That there is nothing any more is known too.
+	ok(t, w.stream().Purge(t.Context()))
+	w.run(o)
+	w.follows("nothing")
+	w.stop()
+	d, err = New(o)
+	ok(t, err)
+	ready(t, d)
+	if d.Len() != 0 {
+		t.Errorf("%d owners of nothing", d.Len())
 	}
 }
 
