@@ -26,6 +26,11 @@ var (
 	// may become. The rows stay in the group.
 	ErrSpoolSmall = errors.New("the spool is too small for a group")
 
+	// ErrSync is returned by Commit when a group is written and it is unknown
+	// whether the disk has it. It ends the publisher; the next start reads what is
+	// there.
+	ErrSync = errors.New("the spool cannot be synced")
+
 	// ErrPositions is returned by New of a live publisher for a spool that holds
 	// the position of an input: it would be lost.
 	ErrPositions = errors.New("the spool belongs to an input with positions")

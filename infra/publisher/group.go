@@ -106,6 +106,11 @@ func (p *Publisher) Commit(ctx context.Context, position []byte) error {
 	if p.group == nil {
 		return fmt.Errorf("publisher: commit without positions: %w", ErrNotReplay)
 	}
+	select {
+	case <-p.failure:
+		return p.err
+	default:
+	}
 	horizon, upto, err := p.cutGroup()
 	if err != nil {
 		return err
@@ -172,9 +177,8 @@ func (p *Publisher) writeGroup(ctx context.Context, batches []*entry, position [
 		p.out.mu.Unlock()
 		err := p.spool.commit(batches, position)
 		switch {
-		case errors.Is(err, errSync):
-			// What is on disk is unknown, and a second try could succeed without
-			// having written it. The next start reads what is there.
+		case errors.Is(err, ErrSync):
+			// A second try could succeed without having written anything.
 			p.fail(err)
 			return p.err
 		case !errors.Is(err, errFull):

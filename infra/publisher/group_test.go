@@ -301,12 +301,15 @@ func TestDiskErrors(t *testing.T) {
 	commit(t, p, 150)
 	send(t, p, 150, 200)
 	broken = file
-	if err := p.Commit(testContext(t), at(200)); !errors.Is(err, errSync) {
+	if err := p.Commit(testContext(t), at(200)); !errors.Is(err, ErrSync) {
 		t.Errorf("commit without a sync: %v", err)
 	}
 	r := row(200)
-	if err := p.Send(t.Context(), &r); !errors.Is(err, errSync) {
+	if err := p.Send(t.Context(), &r); !errors.Is(err, ErrSync) {
 		t.Errorf("send after it: %v", err)
+	}
+	if err := p.Commit(testContext(t), at(200)); !errors.Is(err, ErrSync) {
+		t.Errorf("commit after it: %v", err)
 	}
 	abandon(p)
 	next := newGrouped(t, c, func(o *Options) { o.SpoolDir = dir })

@@ -7,10 +7,6 @@ import (
 	"slices"
 )
 
-// errSync is returned when a group is written and it is unknown whether the disk
-// has it.
-var errSync = errors.New("the spool cannot be synced")
-
 // commit appends a group as one write and waits until it is on disk. The places
 // of the batches are set. errFull and errors of the write leave the spool as it
 // is.
@@ -22,7 +18,7 @@ func (s *spool) commit(batches []*entry, position []byte) error {
 	s.at("written")
 	if !s.noSync {
 		if err := seg.file.Sync(); err != nil {
-			return fmt.Errorf("%w: %w", errSync, err)
+			return fmt.Errorf("%w: %w", ErrSync, err)
 		}
 	}
 	s.at("synced")
