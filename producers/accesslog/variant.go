@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -199,7 +200,7 @@ func (v *variant) untimed(line []byte) error {
 			if s.slot >= 0 && v.fields[s.slot] != nil {
 				column, got = v.column(line, s.slot), v.fields[s.slot]
 			}
-			return lineError(s.name, column, got, columnExpected[colTime]+" (it may not be missing)")
+			return lineError(cmp.Or(s.name, "time"), column, got, columnExpected[colTime]+" (it may not be missing)")
 		}
 	}
 	return errors.ErrUnsupported // cannot be: a mapping without a time is not compiled
