@@ -167,23 +167,31 @@ func recognise(lines [][]byte, choice Choice, o Options) (*Parser, Choice, error
 }
 
 // try counts the lines that are of the parser's format. Of a line with several
-// records all must be.
+// records all must be. Headers and remarks are of it if rows are, or if there is
+// nothing else.
 func (p *Parser) try(lines [][]byte) int {
-	n := 0
+	rows, headers := 0, 0
 	var r event.Request
 	for _, line := range lines {
-		fits := true
+		fits, header := true, false
 		for rest := line; len(rest) > 0 && fits; {
 			var record []byte
 			record, rest = p.Cut(rest)
 			err := p.Parse(record, &r)
-			fits = err == nil && r.Check() == nil || errors.Is(err, ErrHeader)
+			header = errors.Is(err, ErrHeader)
+			fits = header || err == nil && r.Check() == nil
 		}
-		if fits {
-			n++
+		switch {
+		case header:
+			headers++
+		case fits:
+			rows++
 		}
 	}
-	return n
+	if rows == 0 && headers < len(lines) {
+		return 0
+	}
+	return rows + headers
 }
 
 // sampled cuts a sample into its first lines without what stands before them.
