@@ -34,6 +34,7 @@ func TestKnownFormats(t *testing.T) {
 			"table", "date,c-ip,method,uri,code,size,latency_ms\n2020-06-08 08:04:43,192.0.2.1,POST,\"/a,b\",500,12,3.5",
 			"2020-06-08T08:04:43Z write owner=a,b status=500 bytes=12 service=3500",
 		},
+		{"iis", "#Software: IIS\n#Fields: date time s-ip cs-method cs-uri-stem c-ip sc-status sc-bytes cs-bytes time-taken\n2020-06-08 08:04:43 10.0.0.1 POST /a/b 192.0.2.1 200 500 300 46", "2020-06-08T08:04:43Z write owner=a status=200 bytes=800 service=46000 server=10.0.0.1"},
 	} {
 		got := parseLog(t, []byte(c.log), ChoiceOptions{Sample: []byte(c.log)})
 		if got.choice.Format != c.format || len(got.rows) != 1 || text(&got.rows[0]) != c.want {
