@@ -32,18 +32,36 @@ func TestCheck(t *testing.T) {
 		{"what nobody knows of may be there", map[string][]Copy{"ann": {live("east", "kept", "unknown", "kept too")}}, nil},
 		{"a retired copy may hold anything", map[string][]Copy{"ann": {{Site: "west", Notes: []string{"x"}}, live("east", "kept", "kept too")}}, nil},
 		{"lost", map[string][]Copy{"ann": {live("east", "kept too")}}, []string{"an acknowledged write is lost of ann: kept"}},
-		{"only in a copy that was retired", map[string][]Copy{"ann": {{Site: "west", Notes: []string{"kept"}}, live("east", "kept too")}},
-			[]string{"an acknowledged write is lost of ann: kept"}},
-		{"doubled", map[string][]Copy{"ann": {live("east", "kept", "kept", "kept too", "kept", "unknown", "unknown")}},
-			[]string{"a write is there twice of ann: kept at east", "a write is there twice of ann: unknown at east"}},
-		{"refused, and yet written", map[string][]Copy{"ann": {live("east", "kept", "refused", "kept too")}},
-			[]string{"a write that was refused is there of ann: refused at east"}},
-		{"foreign", map[string][]Copy{"ann": {live("east", "kept", "kept too", "ben's")}, "ben": {live("west", "y")}},
-			[]string{"a write that nobody sent is there of ann: ben's at east", "a write that nobody sent is there of ben: y at west"}},
-		{"no copy", map[string][]Copy{"ann": {{Site: "east", Notes: []string{"kept", "kept too"}}}},
-			[]string{"an acknowledged write is lost of ann: kept", "an acknowledged write is lost of ann: kept too", "there is no live copy of ann"}},
-		{"two live copies", map[string][]Copy{"ann": {live("west"), live("east", "kept", "kept too")}},
-			[]string{"there is another live copy of ann at west"}},
+		{
+			"only in a copy that was retired",
+			map[string][]Copy{"ann": {{Site: "west", Notes: []string{"kept"}}, live("east", "kept too")}},
+			[]string{"an acknowledged write is lost of ann: kept"},
+		},
+		{
+			"doubled",
+			map[string][]Copy{"ann": {live("east", "kept", "kept", "kept too", "kept", "unknown", "unknown")}},
+			[]string{"a write is there twice of ann: kept at east", "a write is there twice of ann: unknown at east"},
+		},
+		{
+			"refused, and yet written",
+			map[string][]Copy{"ann": {live("east", "kept", "refused", "kept too")}},
+			[]string{"a write that was refused is there of ann: refused at east"},
+		},
+		{
+			"foreign",
+			map[string][]Copy{"ann": {live("east", "kept", "kept too", "ben's")}, "ben": {live("west", "y")}},
+			[]string{"a write that nobody sent is there of ann: ben's at east", "a write that nobody sent is there of ben: y at west"},
+		},
+		{
+			"no copy",
+			map[string][]Copy{"ann": {{Site: "east", Notes: []string{"kept", "kept too"}}}},
+			[]string{"an acknowledged write is lost of ann: kept", "an acknowledged write is lost of ann: kept too", "there is no live copy of ann"},
+		},
+		{
+			"two live copies",
+			map[string][]Copy{"ann": {live("west"), live("east", "kept", "kept too")}},
+			[]string{"there is another live copy of ann at west"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := books().Check(c.found)
