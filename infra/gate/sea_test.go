@@ -221,22 +221,30 @@ func (s *sea) write(key string, value []byte) uint64 {
 	return s.revision
 }
 
-func (p *port) put(ctx context.Context, key string, value []byte) (revision uint64, err error) {
-	err = p.send(ctx, func() {
+func (p *port) put(ctx context.Context, key string, value []byte) (uint64, error) {
+	var revision uint64
+	err := p.send(ctx, func() {
 		p.sea.mu.Lock()
 		defer p.sea.mu.Unlock()
 		revision = p.sea.write(key, value)
 	})
-	return revision, err
+	if err != nil {
+		return 0, err // What is under way may write to revision still.
+	}
+	return revision, nil
 }
 
-func (p *port) get(ctx context.Context, key string) (value []byte, err error) {
-	err = p.send(ctx, func() {
+func (p *port) get(ctx context.Context, key string) ([]byte, error) {
+	var value []byte
+	err := p.send(ctx, func() {
 		p.sea.mu.Lock()
 		defer p.sea.mu.Unlock()
 		value = p.sea.bucket[key].value
 	})
-	return value, err
+	if err != nil {
+		return nil, err
+	}
+	return value, nil
 }
 
 func (p *port) remove(ctx context.Context, key string) error {
@@ -279,14 +287,17 @@ func (p *port) follow(ctx context.Context, fn func(change) bool) error {
 	}
 }
 
-func (p *port) location(ctx context.Context, owner string) (l control.Location, revision uint64, err error) {
-	err = p.send(ctx, func() {
+func (p *port) location(ctx context.Context, owner string) (control.Location, uint64, error) {
+	var at located
+	err := p.send(ctx, func() {
 		p.sea.mu.Lock()
 		defer p.sea.mu.Unlock()
-		at := p.sea.locations[owner]
-		l, revision = at.l, at.revision
+		at = p.sea.locations[owner]
 	})
-	return l, revision, err
+	if err != nil {
+		return control.Location{}, 0, err
+	}
+	return at.l, at.revision, nil
 }
 
 func (p *port) relocate(ctx context.Context, owner string, l control.Location, revision uint64) error {

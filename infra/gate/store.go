@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -342,24 +343,26 @@ func (h *held) end() {
 	}
 }
 
-// tellAll tells the entry points that the hold is over until each has heard it.
+// tellAll tells the entry points that the hold is over: those that hold until each
+// has heard it, the others once, for it may be that only their answer was lost.
 func (h *held) tellAll(ctx context.Context, w *where) {
 	var telling sync.WaitGroup
 	for _, name := range h.s.b.names(h.s.site) {
-		telling.Go(func() {
-			for {
-				if a, err := h.ask(ctx, name, opRelease, w); err == nil && a.State == stateReleased {
-					return
-				}
-				if !h.s.b.registered(h.s.site, name) {
-					return
-				}
-				if h.s.b.o.Clock.Sleep(ctx, askAgain) != nil {
-					h.s.b.o.Count(Undelivered, 1)
-					return
-				}
-			}
-		})
+		again := slices.Contains(h.names(), name)
+		telling.Go(func() { h.tell(ctx, name, w, again) })
 	}
 	telling.Wait()
+}
+
+func (h *held) tell(ctx context.Context, name string, w *where, again bool) {
+	for {
+		a, err := h.ask(ctx, name, opRelease, w)
+		if err == nil && a.State == stateReleased || !h.s.b.registered(h.s.site, name) {
+			return
+		}
+		if !again || h.s.b.o.Clock.Sleep(ctx, askAgain) != nil {
+			h.s.b.o.Count(Undelivered, 1)
+			return
+		}
+	}
 }
