@@ -107,6 +107,13 @@ type partsParser struct{ held map[byte][]byte }
 
 func (p *partsParser) Held() bool { return len(p.held) > 0 }
 
+func (p *partsParser) Rest() (rest [][]byte) {
+	for _, b := range p.held {
+		rest = append(rest, b)
+	}
+	return rest
+}
+
 func (p *partsParser) Parse(line []byte, r *event.Request) error {
 	stream, kind, rest := line[0], line[1], line[3:]
 	all := append(p.held[stream], rest...)
@@ -135,8 +142,8 @@ func TestParts(t *testing.T) {
 	for i, l := range all {
 		w.append("access.log", l+"\n")
 		if i%4 == 1 {
-			before := w.metricOr0("bytes_total")
-			w.until("the line to be read", func() bool { return w.metricOr0("bytes_total") > before || w.book.figures().commits > 0 })
+			before := w.metric("bytes_total")
+			w.until("the line to be read", func() bool { return w.metric("bytes_total") > before || w.book.figures().commits > 0 })
 			w.crash()
 			w.start()
 		}
@@ -144,7 +151,77 @@ func TestParts(t *testing.T) {
 	w.await()
 }
 
-func (w *world) metricOr0(name string) float64 { return w.metrics()[name] }
+// severalParser has rows between bars, and holds nothing.
+type severalParser struct{ rest []byte }
+
+func (p *severalParser) Parse(line []byte, r *event.Request) error {
+	p.rest = line
+	return p.Next(r)
+}
+
+func (p *severalParser) Next(r *event.Request) error {
+	if len(p.rest) == 0 {
+		return io.EOF
+	}
+	var one []byte
+	one, p.rest, _ = bytes.Cut(p.rest, []byte("|"))
+	return textParser{}.Parse(one, r)
+}
+
+// TestSeveral: lines with several rows are published once, also when the process
+// dies after a group that ended in the middle of one.
+func TestSeveral(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *Options) {
+		o.Publisher = &narrow{book: o.Publisher.(*book)}
+		o.Parser = func(string, []byte) (LineParser, error) { return &severalParser{}, nil }
+	})
+	const lines, each = 12, 10
+	for range lines {
+		var all []string
+		for i := range each {
+			if i == 4 {
+				all = append(all, "bad")
+			}
+			all = append(all, strings.TrimSuffix(w.line(), "\n"))
+		}
+		w.append("access.log", strings.Join(all, "|")+"\n")
+	}
+	for deaths := 0; w.book.count() < lines*each; deaths++ {
+		if deaths > 200 {
+			t.Fatal("it gets nowhere")
+		}
+		w.book.mu.Lock()
+		w.book.dieAt = 3
+		w.book.mu.Unlock()
+		w.start()
+		w.until("its death", func() bool { return len(w.ended) > 0 || w.book.count() >= lines*each })
+		w.crash()
+	}
+	w.check()
+	if got := w.book.figures().bad; got != lines {
+		t.Errorf("%d malformed records, want %d", got, lines)
+	}
+}
+
+// narrow is a book whose groups are full after 7 rows.
+type narrow struct {
+	*book
+	rows int
+}
+
+func (n *narrow) Send(ctx context.Context, r *event.Request) error {
+	if n.rows >= 7 {
+		return publisher.ErrGroup
+	}
+	n.rows++
+	return n.book.Send(ctx, r)
+}
+
+func (n *narrow) Commit(ctx context.Context, position []byte) error {
+	n.rows = 0
+	return n.book.Commit(ctx, position)
+}
 
 // TestNoRow: lines that a parser passes over are counted.
 func TestNoRow(t *testing.T) {

@@ -1,6 +1,10 @@
 package follow
 
-import "errors"
+import (
+	"errors"
+
+	"penstock/producers/accesslog"
+)
 
 var (
 	// ErrOption is returned by New for options that cannot be used.
@@ -13,11 +17,11 @@ var (
 	// ErrPart is for parsers to return: the line is a part of a row whose other
 	// lines are still to come. The position stays before it until the row is
 	// there.
-	ErrPart = errors.New("part of a line")
+	ErrPart = accesslog.ErrPart
 
 	// ErrNoRow is for parsers to return: the line is well formed and no request,
 	// such as a header or a comment. It is counted and nothing else.
-	ErrNoRow = errors.New("line without a row")
+	ErrNoRow = accesslog.ErrHeader
 
 	// errIncomplete marks the end of a compressed file that is still written, or
 	// damaged.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -43,15 +44,38 @@ func (f *Follower) line(ctx context.Context, s *stream, line []byte, n int) erro
 	return nil
 }
 
-// parse deals with a line that is not empty; it reports whether the parser holds
-// parts of a row.
+// parse deals with the records of a line that is not empty; it reports whether
+// the parser holds parts of a row.
 func (f *Follower) parse(ctx context.Context, s *stream, line []byte, again bool) (held bool, err error) {
-	f.row = event.NewRequest(0)
-	err = s.parser.Parse(line, &f.row)
-	held = errors.Is(err, ErrPart)
+	several, more := s.parser.(Several)
+	for n := int64(0); ; n++ {
+		f.row = event.NewRequest(0)
+		if n == 0 {
+			err = s.parser.Parse(line, &f.row)
+		} else {
+			err = several.Next(&f.row)
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		held = errors.Is(err, ErrPart)
+		published := again || s.cursor.offset == s.offset && n < s.within
+		if err := f.record(ctx, s, line, err, published, n); err != nil {
+			return held, err
+		}
+		if !more {
+			break
+		}
+	}
 	if h, ok := s.parser.(Holder); ok {
 		held = h.Held()
 	}
+	return held, nil
+}
+
+// record deals with one record of a line, the nth from 0: a row in f.row, or the
+// parser's error. again: it was published before the start.
+func (f *Follower) record(ctx context.Context, s *stream, line []byte, err error, again bool, nth int64) error {
 	if err == nil {
 		err = f.row.Check()
 	}
@@ -60,30 +84,31 @@ func (f *Follower) parse(ctx context.Context, s *stream, line []byte, again bool
 		count(again, s.tally.part)
 	case errors.Is(err, ErrNoRow):
 		count(again, s.tally.noRow)
-	case err != nil:
-		if again {
-			return held, nil
-		}
+	case err != nil && !again:
 		if s.failed == nil {
 			s.failed = fmt.Errorf("line %d: %w", s.cursor.lines+1, err)
 		}
 		f.malformed(s, line, err)
-		return held, nil
+	case err != nil:
 	case again:
 		s.good = true
 	default:
-		return held, f.send(ctx, s)
+		return f.send(ctx, s, nth)
 	}
-	return held, nil
+	return nil
 }
 
-// send publishes the row with its mark.
-func (f *Follower) send(ctx context.Context, s *stream) error {
+// send publishes the row with its mark. If the group is full it is committed
+// first, in the middle of a line with several records if need be.
+func (f *Follower) send(ctx context.Context, s *stream, nth int64) error {
 	r := &f.row
 	r.Mark = publisher.Classify(r.Time, f.horizon, f.now, f.o.MaxSkew.Microseconds())
 	err := f.o.Publisher.Send(ctx, r)
 	if errors.Is(err, publisher.ErrGroup) {
 		f.note()
+		if s.cursor.offset == s.offset {
+			s.within = nth
+		}
 		if err = f.commit(ctx); err == nil {
 			err = f.o.Publisher.Send(ctx, r)
 		}

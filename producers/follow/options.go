@@ -15,16 +15,29 @@ import (
 	"penstock/schemas/event"
 )
 
-// LineParser makes requests of lines. Parse fills the row from a line, which has
-// no line end and is not kept. Its errors make the line malformed, except ErrPart
-// and ErrNoRow. Calls come from one goroutine.
+// LineParser makes requests of lines; *accesslog.Lines is one. Parse fills the row
+// from a line, which has no line end and is not kept. Its errors make the line
+// malformed, except ErrPart and ErrNoRow. Calls come from one goroutine.
 type LineParser interface {
 	Parse(line []byte, r *event.Request) error
 }
 
-// Holder is what a LineParser that puts parts of lines together offers too: Held
-// reports whether, after the last line, parts of any row are held.
-type Holder interface{ Held() bool }
+// Holder is what a LineParser that puts parts of lines together offers too; it
+// belongs to one file.
+type Holder interface {
+	// Held reports whether, after the last line, parts of any row are held.
+	Held() bool
+	// Rest returns the parts whose other lines never came, at the end of a file.
+	// They are malformed.
+	Rest() [][]byte
+}
+
+// Several is what a LineParser with more than one row in a line offers too: Next
+// fills r from the next one. Its errors are those of Parse, or io.EOF if there is
+// none.
+type Several interface {
+	Next(r *event.Request) error
+}
 
 // Publisher takes the rows; *publisher.Publisher with positions is one.
 type Publisher interface {

@@ -18,6 +18,7 @@ type known struct {
 	start      []byte // the first of head's bytes
 	from       spot   // where reading goes on
 	offset     int64  // up to which rows are published; at least from
+	within     int64  // records of the line there that are published too
 	last       int64  // greatest time of a row in time, µs; 0 none
 	since      int64  // µs: rotated files that changed later are of this family's time
 	rested     int64  // µs: when it was done
@@ -62,7 +63,7 @@ func (k *known) append(b []byte) []byte {
 	b = append(b, byte(k.state), flags)
 	for _, u := range [...]uint64{
 		k.id.dev, k.id.ino, uint64(k.head.length), k.head.sum, uint64(k.tail.length), k.tail.sum,
-		uint64(k.from.offset), uint64(k.from.lines), uint64(k.offset),
+		uint64(k.from.offset), uint64(k.from.lines), uint64(k.offset), uint64(k.within),
 	} {
 		b = binary.AppendUvarint(b, u)
 	}
@@ -111,10 +112,10 @@ func (r *reader) known() (k known) {
 	k.id = fileID{r.uint(), r.uint()}
 	k.head = fingerprint{int(r.uint()), r.uint()}
 	k.tail = fingerprint{int(r.uint()), r.uint()}
-	k.from.offset, k.from.lines, k.offset = int64(r.uint()), int64(r.uint()), int64(r.uint())
+	k.from.offset, k.from.lines, k.offset, k.within = int64(r.uint()), int64(r.uint()), int64(r.uint()), int64(r.uint())
 	k.last, k.since, k.rested = r.int(), r.int(), r.int()
 	r.bad = r.bad || k.state > done || k.head.length < 0 || k.head.length > headMost || k.tail.length < 0 ||
-		k.tail.length > tailMost || k.from.offset < 0 || k.from.lines < 0 || k.offset < k.from.offset
+		k.tail.length > tailMost || k.from.offset < 0 || k.from.lines < 0 || k.within < 0 || k.offset < k.from.offset
 	return k
 }
 

@@ -86,6 +86,7 @@ func TestPositionRoundTrip(t *testing.T) {
 				start:  []byte(rapid.String().Draw(t, "start")),
 				from:   spot{from, rapid.Int64Range(0, 1<<40).Draw(t, "lines"), rapid.Bool().Draw(t, "skipping")},
 				offset: from + rapid.Int64Range(0, 1<<20).Draw(t, "more"),
+				within: rapid.Int64Range(0, 1<<20).Draw(t, "within"),
 				last:   rapid.Int64().Draw(t, "last"), since: rapid.Int64().Draw(t, "since"), rested: rapid.Int64().Draw(t, "rested"),
 				good: rapid.Bool().Draw(t, "good"),
 			})

@@ -108,7 +108,9 @@ func (s *stream) took(next spot, held bool) {
 		s.from = next
 	}
 	s.held = held
-	s.offset = max(s.offset, next.offset)
+	if next.offset > s.offset {
+		s.offset, s.within = next.offset, 0
+	}
 }
 
 // repeated reports whether what ends at the offset was published before the

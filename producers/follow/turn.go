@@ -272,6 +272,11 @@ func (f *Follower) finish(ctx context.Context, s *stream, rest []byte, now time.
 		}
 	}
 	if s.held { // the other parts will never come
+		if h, ok := s.parser.(Holder); ok {
+			for _, part := range h.Rest() {
+				f.malformed(s, part, ErrPart)
+			}
+		}
 		s.held, s.from = false, s.cursor
 	}
 	s.close()
