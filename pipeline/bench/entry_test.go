@@ -1,23 +1,16 @@
 package bench
 
 import (
-	"bufio"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"penstock/infra/bus"
+	"penstock/infra/bus/bustest"
 	"penstock/infra/testserver"
-	"penstock/producers/entry/upstream"
 )
 
 const (
@@ -44,8 +37,10 @@ type turn struct {
 }
 
 // BenchmarkEntryBesideProxies has the same requests go through NGINX, HAProxy,
-// Go's ReverseProxy with a large idle pool, and our entry point, all as processes
-// of their own in front of one NGINX that answers with 1 KB.
+// Go's ReverseProxy with a large idle pool, net/http in front of our pool of
+// servers and nothing else, and our entry point, which publishes each request to a
+// bus. All are processes of their own in front of one NGINX that answers with
+// 1 KB.
 func BenchmarkEntryBesideProxies(b *testing.B) {
 	proxies := startProxies(b)
 	for range b.N {
@@ -79,7 +74,7 @@ func TestTheEntryBenchmarkWorks(t *testing.T) {
 	proxies := startProxies(t)
 	for _, p := range proxies {
 		if p.name == "NGINX" || p.name == "entry" {
-			p.load(t, time.Second)
+			p.load(t, time.Second) // wrk's least
 			if cpu, _ := p.figures(); cpu <= 0 {
 				t.Errorf("%s used no processor", p.name)
 			}
@@ -161,152 +156,12 @@ listen all
 		proxies = append(proxies, &proxy{name: name, address: p.Address, pid: pid})
 	}
 	slices.SortFunc(proxies, func(a, b *proxy) int { return -strings.Compare(a.name, b.name) })
-	for _, name := range []string{"ReverseProxy", "entry"} {
-		cmd := entryCommand(t, name, back.Address)
+	nats := bustest.Start(t, func(o *bus.Options) {
+		o.Listen, o.Sync, o.Partitions = "127.0.0.1:0", bus.SyncInterval, partitions
+	}).URL()
+	for _, name := range []string{"ReverseProxy", "pool", "entry"} {
+		cmd := entryCommand(t, name, back.Address, nats)
 		proxies = append(proxies, &proxy{name: name, address: listening(t, cmd), pid: cmd.Process.Pid})
 	}
 	return proxies
 }
-
-// plainProxy makes the test binary a proxy: its kind and the service's address.
-const plainProxy = "PENSTOCK_BENCH_PROXY"
-
-// entryCommand is how a proxy of Go is started. It writes "address HOST:PORT" when
-// it listens and ends with its standard input.
-func entryCommand(t testing.TB, kind, service string) *exec.Cmd {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self, "-test.run", "^TestPlainProxy$")
-	cmd.Env = append(os.Environ(), plainProxy+"="+kind+" "+service)
-	return cmd
-}
-
-// listening starts a command and waits until it says where it listens. It is
-// ended with the test.
-func listening(t testing.TB, cmd *exec.Cmd) (address string) {
-	t.Helper()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var rest sync.WaitGroup
-	t.Cleanup(func() {
-		_ = in.Close()
-		rest.Wait()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("%s: %v", cmd, err)
-		}
-	})
-	lines := bufio.NewReader(out)
-	for {
-		l, err := lines.ReadString('\n')
-		if err != nil {
-			t.Fatalf("%s ended before it listened: %v", cmd, err)
-		}
-		if _, address, ok := strings.Cut(strings.TrimSpace(l), "address "); ok {
-			rest.Go(func() { _, _ = io.Copy(io.Discard, lines) })
-			return address
-		}
-	}
-}
-
-// TestPlainProxy is the process of a proxy where the environment says so; else it
-// tests that one of each kind passes an answer on.
-func TestPlainProxy(t *testing.T) {
-	if kind, service, ok := strings.Cut(os.Getenv(plainProxy), " "); ok {
-		serveProxy(t, kind, service)
-		return
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	service := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Path", r.URL.Path)
-		w.WriteHeader(http.StatusTeapot)
-		_, _ = io.Copy(w, r.Body)
-	})}
-	go func() { _ = service.Serve(l) }()
-	defer func() { _ = service.Close() }()
-	for _, kind := range []string{"ReverseProxy", "entry"} {
-		address := listening(t, entryCommand(t, kind, l.Addr().String()))
-		resp, err := http.Post("http://"+address+"/k", "text/plain", strings.NewReader("body"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := io.ReadAll(resp.Body)
-		_ = resp.Body.Close()
-		if err != nil || string(b) != "body" || resp.StatusCode != http.StatusTeapot || resp.Header.Get("X-Path") != "/k" {
-			t.Errorf("%s: %d %q %v %v", kind, resp.StatusCode, b, resp.Header, err)
-		}
-	}
-	http.DefaultClient.CloseIdleConnections()
-}
-
-// serveProxy serves until the standard input ends.
-func serveProxy(t *testing.T, kind, service string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := http.Server{Handler: proxyHandler(t, kind, service)}
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		_ = server.Close()
-	}()
-	fmt.Printf("address %s\n", l.Addr())
-	_ = server.Serve(l) // ends when it is closed
-}
-
-func proxyHandler(t *testing.T, kind, service string) http.Handler {
-	if kind == "ReverseProxy" {
-		p := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: service})
-		transport := http.DefaultTransport.(*http.Transport).Clone()
-		transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 1024
-		t.Cleanup(transport.CloseIdleConnections)
-		p.Transport, p.BufferPool = transport, buffers{}
-		return p
-	}
-	pool, err := upstream.New(upstream.Options{Servers: []upstream.Server{{URL: "http://" + service}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		resp, _, err := pool.Do(r, nil)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadGateway)
-			return
-		}
-		defer func() { _ = resp.Body.Close() }()
-		header := w.Header()
-		for k, v := range resp.Header {
-			if k != "Connection" && k != "Keep-Alive" {
-				header[k] = v
-			}
-		}
-		w.WriteHeader(resp.StatusCode)
-		b := buffers{}.Get()
-		_, _ = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{resp.Body}, b)
-		buffers{}.Put(b)
-	})
-}
-
-// buffers is a pool of copy buffers.
-type buffers struct{}
-
-var bufferPool = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
-
-func (buffers) Get() []byte  { return *bufferPool.Get().(*[]byte) }
-func (buffers) Put(b []byte) { bufferPool.Put(&b) }
