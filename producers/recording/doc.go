@@ -1,5 +1,5 @@
 // Package recording reads and writes recordings of requests: Parquet, Arrow
-// IPC, CSV, JSON Lines, and the combined access logs of Apache and NGINX, each
+// IPC, CSV, JSON Lines, and access logs of any format (package accesslog), each
 // plain, gz or zst (DESIGN §3.1, §5).
 //
 // A [Reader] gives the rows of several files in one order: always the file
