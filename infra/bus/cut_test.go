@@ -102,6 +102,13 @@ func TestOldServerIsRefused(t *testing.T) {
 // oldServer is the address of something that says it is Debian's NATS.
 func oldServer(t *testing.T) string {
 	t.Helper()
+	return scripted(t, talkOld)
+}
+
+// scripted is the address of something that talks as it is told to, with each
+// who connects. The connection is closed at the end of the test.
+func scripted(t *testing.T, talk func(net.Conn)) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +125,7 @@ func oldServer(t *testing.T) string {
 			mu.Lock()
 			conns = append(conns, conn)
 			mu.Unlock()
-			wg.Go(func() { talkOld(conn) })
+			wg.Go(func() { talk(conn) })
 		}
 	})
 	t.Cleanup(func() {

@@ -16,6 +16,10 @@
 // What is acknowledged has been synced to disk, unless [SyncInterval] was asked
 // for. An embedded bus opens no port unless Options.Listen names one.
 //
+// With Options.Patient a process starts although its bus is away: clients are made
+// at once, [Client.Ready] waits for the bus, [Client.Fault] says if the one that
+// came is another than was meant, and nothing is sent to that one.
+//
 // Failures. A connection that is lost is made again for ever; what was under
 // way then ends at once in an error that says nothing about whether it happened
 // ([ErrLost], "unknown"), and the caller sends it again. Nothing is held back to

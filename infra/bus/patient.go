@@ -76,7 +76,8 @@ func (p *patience) start(ctx context.Context) int {
 	defer cancel()
 	for {
 		p.mu.Lock()
-		settled, changed := p.looked || p.why != nil, p.changed
+		// Without a number of its own the client would rather wait for the bus's.
+		settled, changed := p.looked || p.why != nil && p.partitions != 0, p.changed
 		p.mu.Unlock()
 		if settled {
 			break
@@ -320,12 +321,16 @@ func (c *Client) reason(err error) error {
 	if c.patience == nil || !errors.Is(err, ErrAway) {
 		return err
 	}
+	last := c.NC.LastError() // of a server that was reached and would not have us
 	c.patience.mu.Lock()
 	defer c.patience.mu.Unlock()
-	if c.patience.why == nil {
-		return err
+	switch {
+	case c.patience.why != nil:
+		return fmt.Errorf("%w (%w)", err, c.patience.why)
+	case last != nil && !errors.Is(last, errDialling):
+		return fmt.Errorf("%w (%w)", err, last)
 	}
-	return fmt.Errorf("%w (%w)", err, c.patience.why)
+	return err
 }
 
 // connectLater makes the connection that Init and Check use, in the background.

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"penstock/infra/bus"
@@ -283,5 +285,30 @@ func TestPatienceChangesNothingElse(t *testing.T) {
 	}
 	if err := c.Ready(testContext(t)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestReadySaysWhy: whoever waits in vain hears what is wrong.
+func TestReadySaysWhy(t *testing.T) {
+	t.Parallel()
+	_, c := patientClient(t, freeAddress(t))
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := c.Ready(short); !errors.Is(err, syscall.ECONNREFUSED) || !errors.Is(err, bus.ErrAway) {
+		t.Errorf("nobody listens: %v", err)
+	}
+	refusing := scripted(t, func(conn net.Conn) {
+		fmt.Fprint(conn, "INFO {\"server_id\":\"x\",\"version\":\"2.15.3\",\"max_payload\":1048576,\"headers\":true,\"auth_required\":true}\r\n")
+		fmt.Fprint(conn, "-ERR 'Authorization Violation'\r\n")
+	})
+	_, c = patientClient(t, refusing)
+	waitFor(t, "the reason", func() bool {
+		short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		err := c.Ready(short)
+		return errors.Is(err, nats.ErrAuthorization) && errors.Is(err, bus.ErrAway)
+	})
+	if c.NC.IsClosed() {
+		t.Error("the client has given up")
 	}
 }
