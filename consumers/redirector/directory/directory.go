@@ -60,7 +60,8 @@ type Directory struct {
 	ready   chan struct{}
 	isReady sync.Once
 
-	hintMu sync.Mutex // between a hint and the entry that supersedes it
+	hintMu   sync.Mutex // between a hint and the entry that supersedes it
+	hintMost int64
 
 	reader  atomic.Pointer[bus.Reader] // nil while nothing is followed
 	current atomic.Bool                // all that the bus has was applied, the last we heard
@@ -99,7 +100,7 @@ func New(o Options) (*Directory, error) {
 	o.SnapshotEvery = cmp.Or(o.SnapshotEvery, time.Minute)
 	d := &Directory{
 		opts: o, log: o.Logger.With().Str("part", "directory").Logger(), clock: o.Clock,
-		hints:  newTable(hintShards),
+		hints: newTable(hintShards), hintMost: maxHints,
 		prefix: o.Client.KeyPrefix(subject.LocationsKV),
 		known:  map[string]bool{}, ready: make(chan struct{}),
 	}

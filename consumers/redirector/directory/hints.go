@@ -40,7 +40,7 @@ func (d *Directory) learn(owner, site string, version uint64) string {
 		if _, v := whereOf(b); v >= version {
 			return "old"
 		}
-	} else if d.hints.owners.Load() >= maxHints {
+	} else if d.hints.owners.Load() >= d.hintMost {
 		return "full"
 	}
 	if _, _, fits := d.hints.put(owner, place{site: i, version: version, since: d.clock.Now()}); !fits {

@@ -75,18 +75,20 @@ func TestHints(t *testing.T) {
 // TestHintsExpire with a bus that doesn't confirm them, not without one; and they
 // are bounded.
 func TestHintsExpire(t *testing.T) {
+	const most = 100
 	w := begin(t, Options{HintTTL: 50 * time.Millisecond})
 	w.set("x", at("a", 1))
 	w.follows("an entry")
 	w.bus.Suspend()
 	eventually(t, "the loss", func() bool { _, connected := w.d.Freshness(); return !connected })
+	w.d.hintMost = most // nobody else learns in this test
 	w.d.Learn("x", "b", 2)
-	for i := range maxHints - 1 {
+	for i := range most - 1 {
 		w.d.Learn(fmt.Sprint(i), "b", 1)
 	}
 	w.d.Learn("one too many", "b", 1)
 	w.d.Learn("x", "c", 3) // takes no more room
-	if w.hints("full") != 1 || w.hints("learned") != maxHints+1 {
+	if w.hints("full") != 1 || w.hints("learned") != most+1 {
 		t.Errorf("%v full, %v learned", w.hints("full"), w.hints("learned"))
 	}
 	time.Sleep(100 * time.Millisecond) // longer than they would hold
@@ -94,7 +96,7 @@ func TestHintsExpire(t *testing.T) {
 		t.Errorf("x is at %q", site)
 	}
 	ok(t, w.bus.Resume())
-	eventually(t, "the end of hints", func() bool { return w.hints("expired") == maxHints })
+	eventually(t, "the end of hints", func() bool { return w.hints("expired") == most })
 	if site, version, _ := w.d.Locate("x"); site != "a" || version != 1 {
 		t.Errorf("x is at %q %d", site, version)
 	}

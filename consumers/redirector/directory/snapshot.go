@@ -185,7 +185,7 @@ func (d *Directory) load() (err error) {
 	}
 	sum := xxhash.New()
 	body := io.TeeReader(io.LimitReader(f, info.Size()-8), sum)
-	in := &fileReader{r: bufio.NewReaderSize(body, 1<<20)}
+	in := &fileReader{r: bufio.NewReaderSize(body, int(min(1<<20, info.Size())))}
 	d.read(in)
 	if in.err != nil {
 		return in.err
