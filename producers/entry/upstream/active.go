@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -76,7 +77,7 @@ func (p *Pool) probe(ctx context.Context, s *server) error {
 		return fmt.Errorf("probe: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if _, err := io.CopyN(io.Discard, resp.Body, probeBody); err != nil && err != io.EOF {
+	if _, err := io.CopyN(io.Discard, resp.Body, probeBody); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("probe: %w", err)
 	}
 	if resp.StatusCode < 200 || resp.StatusCode >= 400 {

@@ -192,7 +192,7 @@ func (b *body) finish(err error) {
 		b.pool.end(b.server, &b.x.attempt, ReasonAbandoned, err)
 	default:
 		var reason string
-		b.err, reason = explain(b.ctx, err)
+		reason, b.err = explain(b.ctx, err)
 		b.pool.end(b.server, &b.x.attempt, reason, b.err)
 	}
 }

@@ -56,7 +56,7 @@ func (p *Pool) Do(req *http.Request, observe func(*Attempt)) (*http.Response, *A
 		}
 		reason := ReasonStatus
 		if err != nil {
-			err, reason = explain(r.ctx, err)
+			reason, err = explain(r.ctx, err)
 			p.end(s, &x.attempt, reason, err)
 			now = x.attempt.Done
 		} else {
@@ -89,7 +89,7 @@ type run struct {
 
 // refuse is the end of a request for which no server was asked.
 func (r *run) refuse(now time.Time, err error) (*http.Response, *Attempt, error) {
-	err, reason := explain(r.ctx, err)
+	reason, err := explain(r.ctx, err)
 	r.p.refused.add(reason)
 	return nil, &Attempt{Queued: now, Done: r.p.o.Clock.Now(), Err: err, Reason: reason}, err
 }

@@ -69,25 +69,31 @@ var sentinels = [...]struct {
 	err    error
 	reason string
 }{
-	{ErrRequestBody, ReasonBody}, {ErrRequest, ReasonRequest}, {ErrNoServer, ReasonNoServer},
-	{ErrBusy, ReasonBusy}, {ErrConnect, ReasonConnect}, {ErrStale, ReasonStale},
-	{ErrMalformed, ReasonMalformed}, {ErrTimeout, ReasonTimeout}, {ErrReset, ReasonReset},
+	{ErrRequestBody, ReasonBody},
+	{ErrRequest, ReasonRequest},
+	{ErrNoServer, ReasonNoServer},
+	{ErrBusy, ReasonBusy},
+	{ErrConnect, ReasonConnect},
+	{ErrStale, ReasonStale},
+	{ErrMalformed, ReasonMalformed},
+	{ErrTimeout, ReasonTimeout},
+	{ErrReset, ReasonReset},
 }
 
-// explain makes of an error of a socket one of ours, and names its reason.
-func explain(ctx context.Context, err error) (error, string) {
+// explain names the reason of an error, and makes one of ours of a socket's.
+func explain(ctx context.Context, err error) (reason string, ours error) {
 	if ctx.Err() != nil {
-		return fmt.Errorf("upstream: %w", context.Cause(ctx)), ReasonCancelled
+		return ReasonCancelled, fmt.Errorf("upstream: %w", context.Cause(ctx))
 	}
 	for _, s := range sentinels {
 		if errors.Is(err, s.err) {
-			return err, s.reason
+			return s.reason, err
 		}
 	}
 	if timedOut(err) {
-		return fmt.Errorf("%w: %w", ErrTimeout, err), ReasonTimeout
+		return ReasonTimeout, fmt.Errorf("%w: %w", ErrTimeout, err)
 	}
-	return fmt.Errorf("%w: %w", ErrReset, err), ReasonReset
+	return ReasonReset, fmt.Errorf("%w: %w", ErrReset, err)
 }
 
 // blames reports whether a reason says something about the server.

@@ -240,8 +240,8 @@ func (*memConn) SetWriteDeadline(time.Time) error { return nil }
 func (*memConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
 func (*memConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 
-// inMemory has one answer read by a pool from a connection that reads at most
-// most bytes at once.
+// inMemory has one answer read by a pool from a connection that never reads more
+// than so many bytes at once.
 func inMemory(t testing.TB, p *Pool, method string, answer []byte, most int) said {
 	t.Helper()
 	s := p.servers[0]

@@ -219,7 +219,7 @@ func (d *download) Read(p []byte) (int, error) {
 		d.finish("", nil)
 	case err != nil:
 		var reason string
-		err, reason = explain(d.run.ctx, err)
+		reason, err = explain(d.run.ctx, err)
 		d.finish(reason, err)
 	}
 	return n, err

@@ -130,9 +130,10 @@ func TestUpgrade(t *testing.T) {
 	req := newRequest(t, "GET", "/", "")
 	req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"echo"}}
 	resp, a, err := p.Do(req, nil)
-	if err != nil || resp.StatusCode != 101 {
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("%v %v", resp, err)
 	}
+	defer func() { _ = resp.Body.Close() }()
 	rw, ok := resp.Body.(io.ReadWriteCloser)
 	if !ok {
 		t.Fatal("the body of 101 can't be written to")
@@ -245,6 +246,7 @@ func TestStreaming(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = resp.Body.Close() }()
 	for _, word := range []string{"one", "two", "three"} {
 		if word != "one" {
 			go func() { _, _ = io.WriteString(out, word) }()
@@ -267,16 +269,17 @@ func TestStreaming(t *testing.T) {
 		_, _ = io.WriteString(c, "3\r\ntwo\r\n0\r\n\r\n")
 	})
 	q := newPool(t, Options{}, events.URL)
-	resp, _, err = q.Do(newRequest(t, "GET", "/", ""), nil)
+	sent, _, err := q.Do(newRequest(t, "GET", "/", ""), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = sent.Body.Close() }()
 	b := make([]byte, 100)
-	if n, err := resp.Body.Read(b); err != nil || string(b[:n]) != "one" {
+	if n, err := sent.Body.Read(b); err != nil || string(b[:n]) != "one" {
 		t.Fatalf("%q, %v", b[:n], err)
 	}
 	close(next)
-	if rest, err := io.ReadAll(resp.Body); err != nil || string(rest) != "two" {
+	if rest, err := io.ReadAll(sent.Body); err != nil || string(rest) != "two" {
 		t.Errorf("%q, %v", rest, err)
 	}
 }
