@@ -243,18 +243,25 @@ func TestCutConnections(t *testing.T) {
 
 	done := make(chan struct{})
 	var working sync.WaitGroup
-	working.Go(func() { // Somebody pulls the plugs.
-		for i := 0; ; i++ {
+	working.Go(func() { // Somebody pulls the plugs, again and again, and rests.
+		for i := 1; ; i++ {
+			pause := 60 * time.Millisecond
+			p := proxies[i%len(proxies)]
+			switch i % 8 {
+			case 0:
+				for _, p := range proxies {
+					p.Deaf(false)
+				}
+				pause = 800 * time.Millisecond // All find their way back.
+			case 3, 7:
+				p.Cut()
+			default:
+				p.Deaf(i%2 == 0)
+			}
 			select {
 			case <-done:
 				return
-			case <-time.After(70 * time.Millisecond): // The rate of the faults.
-			}
-			p := proxies[i%len(proxies)]
-			p.Deaf(i%2 == 0)
-			if i%4 == 3 {
-				p.Cut()
-				p.Deaf(false)
+			case <-time.After(pause): // The rate of the faults.
 			}
 		}
 	})
@@ -286,7 +293,8 @@ func TestCutConnections(t *testing.T) {
 		}
 	})
 	moved := 0
-	for deadline := time.Now().Add(2500 * time.Millisecond); time.Now().Before(deadline); {
+	began := time.Now()
+	for time.Since(began) < 2500*time.Millisecond || moved < 5 && time.Since(began) < bustest.Timeout {
 		if tryToMove(t, m, inner, owner, at) {
 			moved++
 		}
