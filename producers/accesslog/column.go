@@ -1,6 +1,9 @@
 package accesslog
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // column is what a mapping fills: a column of DESIGN §3.1, or one of five from
 // which such columns follow.
@@ -59,14 +62,7 @@ const (
 	degreesExpected = "degrees"
 )
 
-func columnByName(name string) (column, bool) {
-	for i, n := range columnNames {
-		if n == name {
-			return column(i), true
-		}
-	}
-	return 0, false
-}
+func isColumn(name string) bool { return slices.Contains(columnNames[:], name) }
 
 // columnList names all columns, for errors.
 func columnList() string { return strings.Join(columnNames[:], ", ") }

@@ -75,7 +75,6 @@ func envoyCommand(s string) (command, rest string, ok bool) {
 
 // envoyName returns the field's name of a command, and the argument of a time.
 func envoyName(command string) (name, argument string) {
-	name = command
 	if open := strings.IndexByte(command, '('); open >= 0 {
 		shut := strings.LastIndexByte(command, ')')
 		if shut < open {

@@ -216,21 +216,7 @@ func (l *textLayout) cut(line []byte, fields [][]byte) (n, next int) {
 	next = len(l.prefix)
 	for n = range l.elements {
 		e := &l.elements[n]
-		from, end, behind := next, 0, 0
-		switch {
-		case e.kind == kindCaptures:
-			from, end, behind = e.captures(line, next)
-		case e.maybe && hasAt(line, next, `"`):
-			from, end, behind = next+1, bytes.IndexByte(line[next+1:], '"')+next+1, 0
-			if behind = end + 1 + len(e.until); end <= next || !hasAt(line, end+1, e.until) && (!l.more || !hasAt(line, end+1, " ")) {
-				end = -1
-			}
-		default:
-			if end = e.end(line, next); e.until == "" && l.more && !e.quoted {
-				end = wordEnd(line, next)
-			}
-			behind = end + len(e.until)
-		}
+		from, end, behind := e.locate(line, next, l.more)
 		if end < 0 {
 			return n, next
 		}
@@ -244,6 +230,27 @@ func (l *textLayout) cut(line []byte, fields [][]byte) (n, next int) {
 		return len(l.elements), next
 	}
 	return len(l.elements), -1
+}
+
+// locate returns where the content of the field at pos begins and ends, and what
+// is behind its literal. end is −1 if the field isn't there, from if it is left
+// out as it may be.
+func (e *element) locate(line []byte, pos int, more bool) (from, end, behind int) {
+	switch {
+	case e.kind == kindCaptures:
+		return e.captures(line, pos)
+	case e.maybe && hasAt(line, pos, `"`):
+		end = pos + 1 + bytes.IndexByte(line[pos+1:], '"')
+		if end <= pos || !hasAt(line, end+1, e.until) && (!more || !hasAt(line, end+1, " ")) {
+			return pos, -1, pos
+		}
+		return pos + 1, end, end + 1 + len(e.until)
+	case e.until == "" && more && !e.quoted:
+		end = wordEnd(line, pos)
+	default:
+		end = e.end(line, pos)
+	}
+	return pos, end, end + len(e.until)
 }
 
 // captures returns where what stands in braces begins and ends, and what is

@@ -225,7 +225,7 @@ func lowered(names []string) []string {
 func (f *Format) check(d *Definition) error {
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(d.Columns)) {
-		if _, ok := columnByName(name); !ok {
+		if !isColumn(name) {
 			faults = append(faults, fmt.Errorf("columns: %.40s is none, expected one of %s: %w", name, columnList(), ErrFormat))
 		}
 	}

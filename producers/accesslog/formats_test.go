@@ -9,28 +9,36 @@ func TestKnownFormats(t *testing.T) {
 		{
 			"nginx", `192.0.2.1 - - [08/Jun/2020:08:04:43 +0000] "GET /a HTTP/1.1" 200 5 "-" "x" rt=0.300 uct="0.010" uht="0.210" urt="0.260"`,
 			"2020-06-08T08:04:43Z read owner=a status=200 bytes=5 service=200000 network=100000",
-		}, {
+		},
+		{
 			"nginx", `192.0.2.1 - - [08/Jun/2020:08:04:43 +0000] "GET /a HTTP/1.1" 200 5 "-" "x" "192.0.2.9, 10.0.0.1"`,
 			"2020-06-08T08:04:43Z read owner=a status=200 bytes=5",
-		}, {
+		},
+		{
 			"apache", `192.0.2.1 - - [08/Jun/2020:08:04:43 +0000] "GET /a HTTP/1.1" 200 5 "-" "x" 2500001`,
 			"2020-06-08T08:04:45.500001Z read owner=a status=200 bytes=5 service=2500001",
-		}, {
+		},
+		{
 			"apache", `192.0.2.1 - - [08/Jun/2020:08:04:43 +0000] "GET /a HTTP/1.1" 200 - "-" "x" 300 500`,
 			"2020-06-08T08:04:43Z read owner=a status=200 bytes=800",
-		}, {
+		},
+		{
 			"vhost", `example.org:443 192.0.2.1 - - [08/Jun/2020:08:04:43 +0000] "GET /a HTTP/1.1" 200 5 "-" "x"`,
 			"2020-06-08T08:04:43Z read owner=a status=200 bytes=5 to=example.org",
-		}, {
+		},
+		{
 			"envoy", `[2020-11-25T21:26:18.409Z] "GET /status/418 HTTP/1.1" 418 - via_upstream - "-" 0 135 4 3 "-" "curl/7.73.0" "84961386" "httpbin:8000" "127.0.0.1:80" inbound|8000|| 127.0.0.1:41854 10.44.1.27:80 10.44.1.23:37652 outbound_.8000_._.httpbin default`,
 			"2020-11-25T21:26:18.413Z read owner=status status=418 bytes=135 service=3000 network=1000 to=inbound|8000|| server=127.0.0.1:80 class=default id=84961386",
-		}, {
+		},
+		{
 			"json", `{"@timestamp":"2020-06-08T08:04:43.5Z","client":{"ip":"192.0.2.1"},"http":{"request":{"method":"PUT"},"response":{"status_code":204,"body":{"bytes":7}}},"url":{"original":"/a"},"event":{"duration":1500000},"trace":{"id":"0af7651916cd43dd8448eb211c80319c"}}`,
 			"2020-06-08T08:04:43.5Z write owner=a status=204 bytes=7 service=1500 trace=0af7651916cd43dd8448eb211c80319c",
-		}, {
+		},
+		{
 			"json", `{"level":"info","time":"2020-06-08T08:04:43Z","remote_ip":"192.0.2.1","method":"GET","uri":"/a?b","status":200,"latency":"1.5ms","bytes_out":3}`,
 			"2020-06-08T08:04:43Z read owner=a status=200 bytes=3 service=1500",
-		}, {
+		},
+		{
 			"table", "date,c-ip,method,uri,code,size,latency_ms\n2020-06-08 08:04:43,192.0.2.1,POST,\"/a,b\",500,12,3.5",
 			"2020-06-08T08:04:43Z write owner=a,b status=500 bytes=12 service=3500",
 		},

@@ -176,7 +176,7 @@ func (p *Parser) finish(v *variant, line []byte, r *event.Request) error {
 			return lineError("request", 1, line, "a request, or its method and target")
 		}
 		if !row.request {
-			p.finishParts(b, r)
+			p.finishParts(b)
 		}
 		if row.bad {
 			r.Class, r.Op = ClassBadRequest, event.Read
@@ -202,7 +202,7 @@ func (p *Parser) finish(v *variant, line []byte, r *event.Request) error {
 }
 
 // finishParts judges a request whose method and target are fields of their own.
-func (p *Parser) finishParts(b *bound, r *event.Request) {
+func (p *Parser) finishParts(b *bound) {
 	row := &p.row
 	switch {
 	case b.method && (!row.method || !row.methodOK), b.target && (!row.target || !row.targetOK):

@@ -103,7 +103,7 @@ func (f *Format) bind(s *shape, names []string) (*bound, error) {
 		}
 	}
 	for name := range s.set {
-		if _, ok := columnByName(name); !ok {
+		if !isColumn(name) {
 			return nil, fmt.Errorf("set: %.40s is no column, expected one of %s: %w", name, columnList(), ErrFormat)
 		}
 	}

@@ -49,11 +49,11 @@ func send(t *testing.T, address string, requests ...string) {
 
 // someRequests are three that are served and one that is none.
 func someRequests(host string) []string {
-	const close = "Connection: close\r\n"
+	const once = "Connection: close\r\n"
 	return []string{
-		"GET /a/b?c=d HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: quoted \"x\\y\" é\r\n" + close + "\r\n",
-		"POST /caf%C3%A9 HTTP/1.1\r\nHost: " + host + "\r\nContent-Length: 5\r\n" + close + "\r\nhello",
-		"GET /away HTTP/1.1\r\nHost: " + host + "\r\n" + close + "\r\n",
+		"GET /a/b?c=d HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: quoted \"x\\y\" é\r\n" + once + "\r\n",
+		"POST /caf%C3%A9 HTTP/1.1\r\nHost: " + host + "\r\nContent-Length: 5\r\n" + once + "\r\nhello",
+		"GET /away HTTP/1.1\r\nHost: " + host + "\r\n" + once + "\r\n",
 		"\x16\x03\x01\x02\r\n\r\n",
 	}
 }
