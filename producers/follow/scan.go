@@ -209,7 +209,7 @@ func (f *Follower) sweep(now time.Time) {
 	}
 }
 
-// tidy forgets what was noted of paths that are gone.
+// tidy forgets what was noted of paths that are gone, refused files among them.
 func (f *Follower) tidy(dirs map[string]bool) {
 	maps.DeleteFunc(f.dirs, func(dir string, _ *folder) bool { return !dirs[dir] })
 	gone := func(path string) bool {
@@ -218,6 +218,13 @@ func (f *Follower) tidy(dirs map[string]bool) {
 	}
 	maps.DeleteFunc(f.copies, func(path string, _ looked) bool { return gone(path) })
 	maps.DeleteFunc(f.passed, func(path, _ string) bool { return gone(path) })
+	for _, s := range f.streams {
+		if s.state == refused && !leadsTo(s.real, s.id) && f.findID(s) == "" {
+			f.unname(s)
+			s.state, s.rested = done, f.o.Clock.Now().UnixMicro()
+			f.dirty, f.forgetful = true, true
+		}
+	}
 }
 
 // changed reports whether names in a folder may have changed since the last look.

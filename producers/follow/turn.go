@@ -280,15 +280,17 @@ func (f *Follower) finish(ctx context.Context, s *stream, rest []byte, now time.
 		s.held, s.from = false, s.cursor
 	}
 	s.close()
-	if s.state != refused {
-		s.state = done
+	f.dirty = true
+	if s.state == refused {
+		return nil
 	}
+	s.state = done
 	if s.gone {
 		f.unname(s)
 	}
 	s.behind, s.parser, s.rested = false, nil, now.UnixMicro()
 	s.headBytes, s.tailBytes = s.start, nil
-	f.dirty, f.forgetful = true, true
+	f.forgetful = true
 	f.o.Logger.Debug().Str("path", s.path).Str("file", s.real).Int64("lines", s.cursor.lines).Msg("file is read to its end and gone")
 	return nil
 }

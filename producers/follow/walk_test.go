@@ -15,7 +15,7 @@ import (
 // the lines now and then: each is there once. Seeds that failed once stay.
 func TestWalk(t *testing.T) {
 	t.Parallel()
-	seeds, steps := 6, 60
+	seeds, steps := 4, 60
 	if os.Getenv("PENSTOCK_WHOLE") != "" {
 		seeds, steps = 60, 300
 	}
