@@ -14,6 +14,10 @@ const statusAbandoned = 499
 func (x *exchange) refuse(status int, reason, text string) {
 	x.reason = reason
 	h := x.w.Header()
+	if x.owner != "" {
+		x.hops = 0
+		x.about(h, x.e.o.Site, 0, false)
+	}
 	h["Content-Type"], h["X-Content-Type-Options"], h["Cache-Control"] = plainText, notSniffed, notStored
 	switch status {
 	case http.StatusServiceUnavailable:

@@ -2,7 +2,6 @@ package entry_test
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // seen is one request as the strict backend read it.
@@ -133,6 +131,8 @@ func crlf(r *bufio.Reader) (string, error) {
 	return s[:len(s)-2], nil
 }
 
+var errChunkEnd = errors.New("expected CR LF")
+
 func readStrict(r *bufio.Reader) (q seen, err error) {
 	q.headers = map[string][]string{}
 	if q.line, err = crlf(r); err != nil {
@@ -198,7 +198,7 @@ func readStrictChunks(r *bufio.Reader, q seen) (string, error) {
 			return "", err
 		}
 		if end, err := crlf(r); err != nil || end != "" {
-			return "", fmt.Errorf("after a chunk: %q, %v", end, err)
+			return "", fmt.Errorf("after a chunk: %q, %w", end, errors.Join(err, errChunkEnd))
 		}
 	}
 	for {
@@ -211,18 +211,5 @@ func readStrictChunks(r *bufio.Reader, q seen) (string, error) {
 		}
 		name, value, _ := strings.Cut(line, ":")
 		q.headers["trailer:"+strings.ToLower(name)] = []string{strings.TrimSpace(value)}
-	}
-}
-
-// settle waits until the backend has seen n requests beyond the first ones, or
-// gives up soon: too few is a fault that the caller reports.
-func (b *strictBackend) settle(from, n int) []seen {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	for {
-		if got := b.since(from); len(got) >= n || ctx.Err() != nil {
-			return got
-		}
-		time.Sleep(time.Millisecond)
 	}
 }

@@ -43,7 +43,7 @@ func (x *exchange) credit(resp *http.Response, peer bool) {
 	e := x.e
 	x.kind = kindServed
 	x.timings = readTimings(resp.Header, e.o.ServerTiming, peer)
-	x.toSite, x.toServer = e.router.sites[x.at.site].Name, x.attempt.Server
+	x.toServer = x.attempt.Server
 	if !peer {
 		return
 	}

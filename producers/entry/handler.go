@@ -202,9 +202,7 @@ func (x *exchange) whoAndWhat(q *identify.Request) {
 			break
 		}
 	}
-	if x.hop == nil {
-		x.place = e.position(x.client, x.address)
-	}
+	x.place = e.position(x.client, x.address)
 }
 
 // pathOf returns the path as the client wrote it, in its normal form.

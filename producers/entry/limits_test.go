@@ -96,7 +96,7 @@ func TestSlowClients(t *testing.T) {
 			time.Sleep(15 * time.Millisecond)
 			w.send(t, strings.Repeat("x", 100))
 		}
-		if a := w.next(t, "POST"); a == nil || a.StatusCode != 200 || a.Close {
+		if a := w.next(t, "POST"); a == nil || a.StatusCode != http.StatusOK || a.Close {
 			t.Errorf("steady: got %+v", a)
 		}
 	})
@@ -116,7 +116,7 @@ func TestSlowClients(t *testing.T) {
 				break
 			}
 		}
-		if a := w.next(t, "GET"); a == nil || a.StatusCode != 408 {
+		if a := w.next(t, "GET"); a == nil || a.StatusCode != http.StatusRequestTimeout {
 			t.Errorf("slow-loris: got %+v", a)
 		}
 	})
@@ -132,8 +132,17 @@ func TestSlowServersAreWaitedFor(t *testing.T) {
 		o.Limits.HeaderTimeout, o.Limits.IdleTimeout, o.Limits.BodyGrace, o.Limits.BodyRate = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond, 1<<20
 	})
 	for _, size := range []int{0, 10, 300_000} {
-		if a := do(t, "POST", p.url+"/", strings.NewReader(strings.Repeat("x", size))); a.StatusCode != 200 {
+		if a := do(t, "POST", p.url+"/", strings.NewReader(strings.Repeat("x", size))); a.StatusCode != http.StatusOK {
 			t.Errorf("%d bytes: got %d %q", size, a.StatusCode, a.body)
+		}
+	}
+	// So it is for requests that were sent without waiting for the answers before.
+	w := dial(t, p)
+	const request = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
+	w.send(t, request+request+request)
+	for range 3 {
+		if a := w.next(t, "POST"); a == nil || a.StatusCode != http.StatusOK {
+			t.Errorf("got %+v", a)
 		}
 	}
 }
@@ -144,11 +153,11 @@ func TestConnectionsAreLimited(t *testing.T) {
 	one, two := dial(t, p), dial(t, p)
 	for _, w := range []*wire{one, two} {
 		w.send(t, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-		if a := w.next(t, "GET"); a == nil || a.StatusCode != 200 {
+		if a := w.next(t, "GET"); a == nil || a.StatusCode != http.StatusOK {
 			t.Fatalf("got %+v", a)
 		}
 	}
-	if a := dial(t, p).next(t, "GET"); a == nil || a.StatusCode != 503 || a.body != "penstock: too many connections.\n" {
+	if a := dial(t, p).next(t, "GET"); a == nil || a.StatusCode != http.StatusServiceUnavailable || a.body != "penstock: too many connections.\n" {
 		t.Errorf("got %+v", a)
 	}
 	_ = one.Close()
@@ -157,7 +166,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		_, _ = io.WriteString(w, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 		a := w.next(t, "GET")
 		_ = w.Close()
-		if a != nil && a.StatusCode == 200 {
+		if a != nil && a.StatusCode == http.StatusOK {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -317,7 +317,7 @@ func TestBodiesAreSentAgain(t *testing.T) {
 	t.Parallel()
 	const text = "0123456789abcdefghij"
 	for _, read := range []int{0, 1, 5, 10, 11, 20} {
-		r := httptest.NewRequest("POST", "/", strings.NewReader(text))
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(text))
 		b := &body{src: r.Body, control: http.NewResponseController(httptest.NewRecorder()), request: r, sockets: clock.System(), whole: true, keep: 10}
 		first, err := b.open()
 		if err != nil {

@@ -159,14 +159,18 @@ func (x *exchange) send(pool Upstream, peer bool) (next place, answered bool) {
 		return next, true
 	}
 	resp, attempt, err := pool.Do(x.out, x.observe)
-	x.attempt = attempt
+	x.attempt, x.toSite = attempt, x.e.router.sites[x.at.site].Name
 	if err != nil {
+		if !peer && attempt != nil {
+			x.toServer = attempt.Server
+		}
 		x.fail(err)
 		return next, true
 	}
 	if resp.StatusCode == http.StatusMisdirectedRequest && first(resp.Header, headerSite) != "" {
 		next = x.word(resp.Header)
 		_ = resp.Body.Close() // nothing that it says matters
+		x.toSite = ""         // what answers the client is to be seen
 		x.e.m.misdirections.Inc()
 		if x.hop != nil {
 			x.misdirect(next)

@@ -104,7 +104,10 @@ func (x *exchange) failed(a *upstream.Attempt) {
 		done = x.e.o.Clock.Now()
 	}
 	r := x.row(done)
-	r.ToSite, r.ToServer = x.e.router.sites[x.at.site].Name, a.Server
+	r.ToSite = x.e.router.sites[x.at.site].Name
+	if x.hops == 0 {
+		r.ToServer = a.Server // of a peer's servers only the peer could tell
+	}
 	r.Status = int32(a.Status)
 	r.Bytes = min(a.BytesOut+a.BytesIn, event.MaxRequestBytes)
 	if !a.Connected.IsZero() {

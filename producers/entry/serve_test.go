@@ -21,7 +21,7 @@ func TestARequestIsServedAndBecomesARow(t *testing.T) {
 	p.places.set("alice", "a", 7)
 	host := p.Addr().String()
 	got := do(t, "POST", p.url+"/u/%61lice/x?y=1", strings.NewReader("hello"), "X-User", "bob")
-	if want := "POST /u/%61lice/x?y=1 " + host + " hello"; got.StatusCode != 200 || got.body != want {
+	if want := "POST /u/%61lice/x?y=1 " + host + " hello"; got.StatusCode != http.StatusOK || got.body != want {
 		t.Errorf("got %d %q, expected %q", got.StatusCode, got.body, want)
 	}
 	if got.Header.Get("Penstock-Site") != "a" || got.Header.Get("Penstock-Version") != "7" || got.Header.Get("Penstock-Hops") != "0" {

@@ -283,7 +283,7 @@ func (w *wire) next(t testing.TB, method string) *answer {
 		}
 		return nil
 	}
-	resp, err := http.ReadResponse(w.r, &http.Request{Method: method})
+	resp, err := http.ReadResponse(w.r, &http.Request{Method: method}) //nolint:bodyclose // it ends with the connection
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package entry_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -151,7 +152,7 @@ func lineAttacks() []attack {
 	for _, line := range []string{
 		"GET /p", "GET /p\r\n", "GET", "GET  /p HTTP/1.1", "GET /p  HTTP/1.1", "GET\t/p HTTP/1.1", "GET /p\tHTTP/1.1", "GET /p HTTP/1.1 ", " GET /p HTTP/1.1",
 		"GET /p HTTP/1.1\r", "GET /p http/1.1", "GET /p HTTP/1", "GET /p HTTP/01.1", "GET /p HTTP/1.10", "GET /p HTTP/+1.1", "GET /p XTTP/1.1", "GET /a b HTTP/1.1",
-		"GET /p HTTP/1.1 HTTP/1.1", "GET p HTTP/1.1", "GET x.example/p HTTP/1.1", "GET * HTTP/1.1", "GET /p\x00 HTTP/1.1", "GET /p\x01 HTTP/1.1", "GET /p\x7f HTTP/1.1", "GET /\xe4 HTTP/1.1",
+		"GET /p HTTP/1.1 HTTP/1.0", "GET p HTTP/1.1", "GET x.example/p HTTP/1.1", "GET * HTTP/1.1", "GET /p\x00 HTTP/1.1", "GET /p\x01 HTTP/1.1", "GET /p\x7f HTTP/1.1", "GET /\xe4 HTTP/1.1",
 		"GET /p#f HTTP/1.1", "GET /%zz HTTP/1.1", "GET /% HTTP/1.1", "GET /%4 HTTP/1.1", "G\x00T /p HTTP/1.1", "G(T /p HTTP/1.1", "\x00GET /p HTTP/1.1", "GET ftp://x.example/ HTTP/1.1",
 		"GET http:/x.example/ HTTP/1.1", "GET http:///p HTTP/1.1", "GET http://evil/p HTTP/1.1", "GET http://u@x.example/p HTTP/1.1", "GET http://u:p@x.example/p HTTP/1.1",
 		"GET http://x.example:99999/p HTTP/1.1", "GET http://x.example:/p HTTP/1.1", "GET http://x.example\\@evil/p HTTP/1.1", "GET javascript:alert(1) HTTP/1.1", "GET \r/p HTTP/1.1", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
@@ -194,7 +195,7 @@ func TestSmuggling(t *testing.T) {
 		if a == nil {
 			return "no answer"
 		}
-		if want := "GET " + path + " HTTP/1.1"; a.StatusCode != 200 || a.body != want {
+		if want := "GET " + path + " HTTP/1.1"; a.StatusCode != http.StatusOK || a.body != want {
 			return fmt.Sprintf("%d %q", a.StatusCode, a.body)
 		}
 		return ""

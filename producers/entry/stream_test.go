@@ -69,7 +69,7 @@ func TestTrailersPassBothWays(t *testing.T) {
 		w.Header().Set("X-Sum", r.Trailer.Get("X-Client-Sum"))
 		w.Header().Set(http.TrailerPrefix+"X-Late", "late")
 	})}, nil)
-	r, _ := http.NewRequest("POST", p.url+"/p", io.MultiReader(strings.NewReader("hello")))
+	r, _ := http.NewRequest(http.MethodPost, p.url+"/p", io.MultiReader(strings.NewReader("hello")))
 	r.Trailer = http.Header{"X-Client-Sum": {"42"}}
 	resp, err := client(t).Do(r)
 	if err != nil {
@@ -98,12 +98,12 @@ func TestExpectContinue(t *testing.T) {
 	}
 	_, _ = w.r.ReadString('\n')
 	w.send(t, "hello")
-	if a := w.next(t, "POST"); a == nil || a.StatusCode != 200 || a.body != "hello" {
+	if a := w.next(t, "POST"); a == nil || a.StatusCode != http.StatusOK || a.body != "hello" {
 		t.Errorf("got %+v", a)
 	}
 	w = dial(t, p)
 	w.send(t, "POST /no HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 500000\r\n\r\n")
-	if a := w.next(t, "POST"); a == nil || a.StatusCode != 403 {
+	if a := w.next(t, "POST"); a == nil || a.StatusCode != http.StatusForbidden {
 		t.Errorf("got %+v", a)
 	}
 	if a := w.next(t, "POST"); a != nil { // nobody knows whether the body still comes
@@ -125,7 +125,7 @@ func TestEarlyHintsPass(t *testing.T) {
 		hints = append(hints, fmt.Sprint(code, h.Get("Link")))
 		return nil
 	}})
-	r, _ := http.NewRequestWithContext(ctx, "GET", p.url+"/", nil)
+	r, _ := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/", nil)
 	resp, err := client(t).Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestAnEarlyAnswerPasses(t *testing.T) {
 	w := dial(t, p)
 	w.send(t, "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 10000000\r\n\r\nsome of it")
 	a := w.next(t, "POST")
-	if a == nil || a.StatusCode != 401 || !a.Close {
+	if a == nil || a.StatusCode != http.StatusUnauthorized || !a.Close {
 		t.Fatalf("got %+v", a)
 	}
 	if row := p.rows.await(t, 1)[0]; row.Status != 401 {
@@ -165,11 +165,11 @@ func TestHead(t *testing.T) {
 	})}, nil)
 	w := dial(t, p)
 	w.send(t, "HEAD / HTTP/1.1\r\nHost: x\r\n\r\n")
-	if a := w.next(t, "HEAD"); a == nil || a.StatusCode != 200 || a.ContentLength != 12345 {
+	if a := w.next(t, "HEAD"); a == nil || a.StatusCode != http.StatusOK || a.ContentLength != 12345 {
 		t.Errorf("got %+v", a)
 	}
 	w.send(t, "GET /not HTTP/1.1\r\nHost: x\r\n\r\n")
-	if a := w.next(t, "GET"); a == nil || a.StatusCode != 304 || a.Header.Get("ETag") != `"1"` {
+	if a := w.next(t, "GET"); a == nil || a.StatusCode != http.StatusNotModified || a.Header.Get("ETag") != `"1"` {
 		t.Errorf("got %+v", a)
 	}
 	if rows := p.rows.await(t, 2); rows[0].Bytes != 0 {
@@ -203,8 +203,8 @@ func TestWebSocketsPass(t *testing.T) {
 	p := run(t, []string{echo(t)}, nil)
 	w := dial(t, p)
 	w.send(t, upgradeRequest+"\x81\x05early\nGET / HTTP/1.1\n") // what comes before 101 is no HTTP either
-	resp, err := http.ReadResponse(w.r, nil)
-	if err != nil || resp.StatusCode != 101 || resp.Header.Get("Upgrade") != "websocket" || resp.Header.Get("Sec-Websocket-Accept") != "x" {
+	resp, err := http.ReadResponse(w.r, nil)                    //nolint:bodyclose // it ends with the connection
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Upgrade") != "websocket" || resp.Header.Get("Sec-Websocket-Accept") != "x" {
 		t.Fatalf("got %+v, %v", resp, err)
 	}
 	w.send(t, "\x00\x01\x02 and more")
@@ -232,7 +232,7 @@ func TestOtherUpgradesDoNotPass(t *testing.T) {
 	} {
 		w := dial(t, p)
 		w.send(t, "GET / HTTP/1.1\r\nHost: x\r\n"+headers+"\r\nx")
-		if a := w.next(t, "GET"); a == nil || a.StatusCode != 426 {
+		if a := w.next(t, "GET"); a == nil || a.StatusCode != http.StatusUpgradeRequired {
 			t.Errorf("%q: got %+v", headers, a)
 		}
 		_ = w.Close()
@@ -290,7 +290,7 @@ func TestServersThatFail(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	})
 	p := run(t, []string{broken}, nil)
-	if a := do(t, "POST", p.url+"/", nil); a.StatusCode != 502 || a.body != "penstock: the server gave no answer\n" {
+	if a := do(t, "POST", p.url+"/", nil); a.StatusCode != http.StatusBadGateway || a.body != "penstock: the server gave no answer\n" {
 		t.Errorf("got %d %q", a.StatusCode, a.body)
 	}
 	for _, path := range []string{"/half", "/chunks"} {
@@ -309,11 +309,11 @@ func TestServersThatFail(t *testing.T) {
 		}
 	}
 	nobody := run(t, []string{"http://127.0.0.1:1"}, nil)
-	if a := get(t, nobody.url+"/"); a.StatusCode != 502 || strings.Contains(a.body, "127.0.0.1") {
+	if a := get(t, nobody.url+"/"); a.StatusCode != http.StatusBadGateway || strings.Contains(a.body, "127.0.0.1") {
 		t.Errorf("got %d %q", a.StatusCode, a.body)
 	}
 	none := run(t, nil, nil)
-	if a := get(t, none.url+"/"); a.StatusCode != 503 || a.Header.Get("Retry-After") == "" {
+	if a := get(t, none.url+"/"); a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" {
 		t.Errorf("got %d %q", a.StatusCode, a.body)
 	}
 }
@@ -322,11 +322,11 @@ func TestServersThatFail(t *testing.T) {
 func TestRetriesAreRows(t *testing.T) {
 	t.Parallel()
 	good := service(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "good") })
-	bad := service(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
+	bad := service(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	p := run(t, []string{bad, good}, nil)
 	seen := 0
 	for range 4 {
-		if a := get(t, p.url+"/u/ada/x"); a.StatusCode != 200 {
+		if a := get(t, p.url+"/u/ada/x"); a.StatusCode != http.StatusOK {
 			t.Errorf("got %d", a.StatusCode)
 		}
 	}
@@ -398,7 +398,7 @@ func TestDrainDoesNotLastForEver(t *testing.T) {
 	tunnel := run(t, []string{echo(t)}, func(o *entry.Options) { o.Drain = 50 * time.Millisecond })
 	v := dial(t, tunnel)
 	v.send(t, upgradeRequest)
-	if resp, err := http.ReadResponse(v.r, nil); err != nil || resp.StatusCode != 101 {
+	if resp, err := http.ReadResponse(v.r, nil); err != nil || resp.StatusCode != http.StatusSwitchingProtocols { //nolint:bodyclose // it ends with the connection
 		t.Fatalf("got %+v, %v", resp, err)
 	}
 	for _, x := range []*point{p, tunnel} {

@@ -144,7 +144,7 @@ func TestTokens(t *testing.T) {
 	}
 	p := setup(false)
 	for _, a := range []string{good, forged, old, "Bearer x", "Basic x"} {
-		if got := get(t, p.url+"/", "Authorization", a, "X-User", "else"); got.StatusCode != 200 {
+		if got := get(t, p.url+"/", "Authorization", a, "X-User", "else"); got.StatusCode != http.StatusOK {
 			t.Errorf("got %d", got.StatusCode)
 		}
 	}
@@ -185,7 +185,7 @@ func TestNoRequestIsABadRequest(t *testing.T) {
 	p := run(t, []string{service(t, headersOf)}, nil)
 	w := dial(t, p)
 	w.send(t, "\x16\x03\x01\x02")
-	if a := w.next(t, "GET"); a == nil || a.StatusCode != 400 {
+	if a := w.next(t, "GET"); a == nil || a.StatusCode != http.StatusBadRequest {
 		t.Errorf("got %+v", a)
 	}
 	row := p.rows.await(t, 1)[0]

@@ -57,7 +57,7 @@ func TestTheFirstRuleThatYieldsCounts(t *testing.T) { // not parallel: it counts
 			t.Errorf("%s: got %q %v, expected %q", name, got, unusable, test.want)
 		}
 	}
-	if got := strings.Join(s.Headers(), " "); got != "X-User Cookie Authorization Authorization" || !s.NeedsClaims() {
+	if got := strings.Join(s.Headers(), ","); got != "X-User,Cookie,Authorization,Authorization" || !s.NeedsClaims() {
 		t.Errorf("looks at %s", got)
 	}
 	r := Request{Path: "/u/ada/x", Header: http.Header{}}

@@ -109,7 +109,8 @@ func (c *Conn) Waiting() bool { return c.waiting.Load() }
 // Answered says that a request was answered and the connection waits for the
 // next one. What was held for another protocol is HTTP again.
 func (c *Conn) Answered() {
-	c.waiting.Store(true)
+	// The head of the next one may be here, read while this one was answered.
+	c.waiting.Store(c.state != delivering)
 	c.started = c.clock.Now()
 	switch c.state {
 	case held:

@@ -57,7 +57,7 @@ func read(c *Conn, size int) (out []string, err error) {
 	r := bufio.NewReaderSize(c, max(size, 16))
 	for {
 		if _, err := r.Peek(1); err != nil {
-			return out, nil //nolint:nilerr // the end
+			return out, nil //nolint:nilerr // it is the end
 		}
 		q, err := http.ReadRequest(r)
 		if err != nil {
@@ -67,17 +67,18 @@ func read(c *Conn, size int) (out []string, err error) {
 			return append(out, "refused: "+c.Refused().Reason), nil
 		}
 		b, err := io.ReadAll(q.Body)
-		var fault *BodyError
-		switch {
-		case errors.As(err, &fault):
-			return append(out, "body: "+fault.Reason), nil
-		case err != nil && c.BodyFault() != nil:
-			return append(out, "body: "+c.BodyFault().Reason), nil
-		case err != nil:
-			return append(out, "cut"), nil //nolint:nilerr // the client ended it
+		if err != nil {
+			return append(out, endOf(c)), nil //nolint:nilerr // what it was is in the list
 		}
 		out = append(out, q.Method+" "+q.RequestURI+" "+string(b))
 	}
+}
+
+func endOf(c *Conn) string {
+	if r := c.BodyFault(); r != nil {
+		return "body: " + r.Reason
+	}
+	return "cut" // by the client
 }
 
 func TestRequestsOneAfterTheOther(t *testing.T) {

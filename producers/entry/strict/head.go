@@ -13,13 +13,13 @@ type head struct {
 
 // fields is what the header's lines said so far.
 type fields struct {
-	host, length, coding       []byte
-	hosts, lengths, codings    int
-	upgrade                    bool
-	old                        bool // HTTP/1.0
-	authority                  []byte
-	protected                  []string
-	connection, expectsUnknown bool
+	host, length, coding    []byte
+	hosts, lengths, codings int
+	upgrade                 bool
+	old                     bool // HTTP/1.0
+	authority               []byte
+	protected               []string
+	expectsUnknown          bool
 }
 
 // parseHead checks a head, from its request line to its empty line, both with
