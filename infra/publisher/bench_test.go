@@ -128,3 +128,33 @@ func cpuTime() int64 {
 	}
 	return u.Utime.Nano() + u.Stime.Nano()
 }
+
+// BenchmarkCommit sends rows of an input with positions, 5,000 a group, each
+// group on disk before it is sent. ns/op is for a row.
+func BenchmarkCommit(b *testing.B) {
+	for _, sync := range []bool{true, false} {
+		b.Run(fmt.Sprintf("sync=%v", sync), func(b *testing.B) {
+			c := bustest.Client(b, bustest.Start(b))
+			p := newGrouped(b, c, func(o *Options) { o.NoSync, o.MaxRows = !sync, 0 })
+			rows := newBenchSource()
+			ctx := b.Context()
+			b.ReportAllocs()
+			from := cpuTime()
+			for i := 0; b.Loop(); i++ {
+				if err := p.Send(ctx, rows.next()); err != nil {
+					b.Fatal(err)
+				}
+				if i%5000 == 4999 {
+					if err := p.Commit(ctx, at(i)); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			if err := p.Commit(ctx, at(0)); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(cpuTime()-from)/float64(b.N), "cpu-ns/row")
+			b.ReportMetric(float64(p.Stats().Commits), "commits")
+		})
+	}
+}
