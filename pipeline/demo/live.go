@@ -152,7 +152,7 @@ func (l *Live) Run(ctx context.Context) (r *Result, err error) {
 	s.users = newUsers(w, s.clock, newActs(w, rng), b.mesh, &b.at)
 	defer s.users.close()
 	s.seer = newObserver(b.client, s.clock.Now)
-	if err := s.run(ctx, rng); err != nil {
+	if err := s.run(ctx); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
@@ -162,7 +162,7 @@ func (l *Live) Run(ctx context.Context) (r *Result, err error) {
 }
 
 // run lets people act while the crowd makes its journey.
-func (s *show) run(ctx context.Context, rng *rand.Rand) error {
+func (s *show) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()

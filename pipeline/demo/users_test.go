@@ -176,8 +176,8 @@ func TestFaultsThatClientsSee(t *testing.T) {
 		books  ledger.Verdict
 	}{
 		{"no answer", true, func(*town, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, failed, ledger.Verdict{Sent: 1, Unknown: 1}},
-		{"unavailable", true, func(_ *town, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, failed, ledger.Verdict{Sent: 1, Unknown: 1}},
-		{"refused", true, func(_ *town, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(421) }, failed, ledger.Verdict{Sent: 1, Refused: 1}},
+		{"unavailable", true, func(_ *town, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, failed, ledger.Verdict{Sent: 1, Unknown: 1}},
+		{"refused", true, func(_ *town, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusMisdirectedRequest) }, failed, ledger.Verdict{Sent: 1, Refused: 1}},
 		{"not what was asked for", false, func(_ *town, w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }, failed, ledger.Verdict{}},
 		{"by nobody", false, func(_ *town, w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }, failed, ledger.Verdict{}},
 		{"two hops", false, func(c *town, w http.ResponseWriter, r *http.Request) { c.reply(w, r, 0, "2", 9) }, detour, ledger.Verdict{}},

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -32,16 +31,11 @@ func open(t *testing.T) (*dir.Store, http.Handler) {
 	return s, New(Options{Site: "east", Store: s, Logger: zerolog.Nop()}).Handler()
 }
 
-func ask(t *testing.T, h http.Handler, method, path, body string) (*http.Response, string) {
+func ask(t *testing.T, h http.Handler, method, path, body string) (w *httptest.ResponseRecorder, answer string) {
 	t.Helper()
-	w := httptest.NewRecorder()
+	w = httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)))
-	r := w.Result()
-	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r, string(b)
+	return w, w.Body.String()
 }
 
 func TestNotesAreWrittenAndRead(t *testing.T) {
@@ -53,18 +47,18 @@ func TestNotesAreWrittenAndRead(t *testing.T) {
 	path := "/u/ann%2F%C3%A4/notes"
 	for i := 1; i <= 12; i++ {
 		r, body := ask(t, h, "POST", path, fmt.Sprintf(`{"id":"n%d","by":"ben","text":"hello"}`, i))
-		if want := fmt.Sprintf(`{"id":"n%d","number":%d,"site":"east"}`, i, i); r.StatusCode != 201 || body != want {
-			t.Fatalf("%d %s, expected %s", r.StatusCode, body, want)
+		if want := fmt.Sprintf(`{"id":"n%d","number":%d,"site":"east"}`, i, i); r.Code != http.StatusCreated || body != want {
+			t.Fatalf("%d %s, expected %s", r.Code, body, want)
 		}
-		if timing := r.Header.Get("Server-Timing"); !strings.HasPrefix(timing, "app;dur=") {
+		if timing := r.Header().Get("Server-Timing"); !strings.HasPrefix(timing, "app;dur=") {
 			t.Errorf("Server-Timing %q", timing)
 		}
 	}
 	for query, want := range map[string]int{"": 10, "?last=3": 3, "?last=0": 0, "?last=1000": 12} {
 		r, body := ask(t, h, "GET", path+query, "")
 		var p Page
-		if err := json.Unmarshal([]byte(body), &p); err != nil || r.StatusCode != 200 {
-			t.Fatalf("%d %s: %v", r.StatusCode, body, err)
+		if err := json.Unmarshal([]byte(body), &p); err != nil || r.Code != http.StatusOK {
+			t.Fatalf("%d %s: %v", r.Code, body, err)
 		}
 		if p.Owner != owner || p.Site != "east" || p.Count != 12 || len(p.Notes) != want {
 			t.Errorf("%s: %+v", query, p)
@@ -73,8 +67,8 @@ func TestNotesAreWrittenAndRead(t *testing.T) {
 			t.Errorf("%s: last is %+v", query, p.Notes[want-1])
 		}
 	}
-	if r, _ := ask(t, h, "GET", "/health", ""); r.StatusCode != 200 {
-		t.Errorf("health: %d", r.StatusCode)
+	if r, _ := ask(t, h, "GET", "/health", ""); r.Code != http.StatusOK {
+		t.Errorf("health: %d", r.Code)
 	}
 }
 
@@ -104,8 +98,8 @@ func TestCopiesThatMayNotBeWrittenTo(t *testing.T) {
 				want = ok
 			}
 			r, body := ask(t, h, method, "/u/ann/notes", `{"id":"x"}`)
-			if r.StatusCode != want || r.Header.Get("Penstock-Site") != c.site || r.Header.Get("Penstock-Version") != c.at {
-				t.Errorf("%s of a copy that is %s: %d %v %s", method, c.mark, r.StatusCode, r.Header, body)
+			if r.Code != want || r.Header().Get("Penstock-Site") != c.site || r.Header().Get("Penstock-Version") != c.at {
+				t.Errorf("%s of a copy that is %s: %d %v %s", method, c.mark, r.Code, r.Header(), body)
 			}
 		}
 	}
@@ -135,8 +129,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"GET", "/u/ann/letters", "", 404},
 		{"PUT", "/u/ann/notes", "", 405},
 	} {
-		if r, body := ask(t, h, c.method, c.path, c.body); r.StatusCode != c.status {
-			t.Errorf("%s %.40s: %d %.80s, expected %d", c.method, c.path, r.StatusCode, body, c.status)
+		if r, body := ask(t, h, c.method, c.path, c.body); r.Code != c.status {
+			t.Errorf("%s %.40s: %d %.80s, expected %d", c.method, c.path, r.Code, body, c.status)
 		}
 	}
 	if m, err := s.Stat(t.Context(), "nobody"); err != nil || m.State != objectstore.Absent {
@@ -145,17 +139,13 @@ func TestRequestsThatAreRefused(t *testing.T) {
 }
 
 func TestAStoreThatFailsIsNotAcknowledged(t *testing.T) {
-	s, h := open(t)
+	s, _ := open(t)
 	if err := Create(t.Context(), s, "ann"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Mark(t.Context(), "ann", objectstore.Mark{}, objectstore.Mark{State: objectstore.Live, Version: 1}); err != nil {
-		t.Fatal(err)
-	}
-	broken := &brokenStore{s}
-	h = New(Options{Site: "east", Store: broken, Logger: zerolog.Nop()}).Handler()
-	if r, _ := ask(t, h, "POST", "/u/ann/notes", `{"id":"x"}`); r.StatusCode != 500 {
-		t.Errorf("%d", r.StatusCode)
+	h := New(Options{Site: "east", Store: &brokenStore{s}, Logger: zerolog.Nop()}).Handler()
+	if r, _ := ask(t, h, "POST", "/u/ann/notes", `{"id":"x"}`); r.Code != 500 {
+		t.Errorf("%d", r.Code)
 	}
 }
 
@@ -206,7 +196,7 @@ func TestRunServesUntilTheEnd(t *testing.T) {
 	go func() { done <- New(Options{Site: "east", Store: s, Logger: zerolog.Nop()}).Run(ctx, l) }()
 	client := &http.Client{Transport: &http.Transport{}}
 	r, err := client.Get("http://" + l.Addr().String() + "/health")
-	if err != nil || r.StatusCode != 200 {
+	if err != nil || r.StatusCode != http.StatusOK {
 		t.Fatalf("%v %v", r, err)
 	}
 	_ = r.Body.Close()
