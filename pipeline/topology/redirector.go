@@ -3,6 +3,7 @@ package topology
 import (
 	"context"
 	"fmt"
+	"net/netip"
 
 	"penstock/consumers/redirector"
 	"penstock/consumers/redirector/directory"
@@ -37,6 +38,9 @@ func (r *Redirector) start(_ context.Context, v *alone) (string, error) {
 	}
 	for _, s := range r.Config.Sites {
 		o.Sites[s.Name] = s.URL
+	}
+	for _, n := range r.Config.Entry.TrustedProxies {
+		o.Trusted = append(o.Trusted, netip.MustParsePrefix(n)) // Checked with the configuration.
 	}
 	token, err := secretFile("redirector.token_file", c.TokenFile)
 	if err != nil {
