@@ -18,6 +18,7 @@ import xxhash from "xxhash-wasm";
 
 const MAX_ROWS = 8192, MAX_BYTES = 512 << 10, MAX_AGE = 100; // of a batch; bytes and ms
 const HEARTBEAT = 1000, DISORDER = 1000, MAX_SKEW = 600_000; // ms
+const ACK_TIMEOUT = 3000; // ms; this library does not say at once that a connection was lost
 
 const text = () => new arrow.Dictionary(new arrow.Utf8(), new arrow.Int32());
 const int64 = { type: () => new arrow.Int64(), from: BigInt };
@@ -143,7 +144,7 @@ class Publisher {
   send(subject, fields, body) {
     const h = headers();
     for (const [k, v] of Object.entries(fields)) h.set(k, String(v));
-    const publish = () => this.js.publish(this.prefix + subject, body, { headers: h, timeout: 10_000 });
+    const publish = () => this.js.publish(this.prefix + subject, body, { headers: h, timeout: ACK_TIMEOUT });
     this.waiting = this.waiting.then(() => this.untilAnswered(subject, publish));
   }
 }

@@ -259,6 +259,7 @@ func run(t *testing.T, b *bus.Bus, c *exec.Cmd) (out result) {
 	if err := c.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, stderr.Bytes())
 	}
+	t.Logf("%s", stderr.Bytes())
 	if err := json.Unmarshal(stdout.Bytes(), &out); err != nil {
 		t.Fatalf("%v: %s\n%s", err, stdout.Bytes(), stderr.Bytes())
 	}
