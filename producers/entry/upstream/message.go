@@ -105,6 +105,14 @@ func (m *message) write(req *http.Request, s *server) error {
 	return nil
 }
 
+// checkRequest refuses what write does, for requests that others write.
+func checkRequest(req *http.Request, s *server) error {
+	m := messages.Get().(*message)
+	defer m.release()
+	m.body = m.body[:0]
+	return m.write(req, s)
+}
+
 // saysLength reports whether a request of a method says its length though it has
 // no body (RFC 9110 §8.6).
 func saysLength(method string) bool {

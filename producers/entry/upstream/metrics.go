@@ -76,7 +76,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		gauge(c.outstanding, float64(s.outstanding.Load()), s.name)
 		gauge(c.open, float64(open), s.name)
 		gauge(c.idle, float64(idle), s.name)
-		st := s.status().State
+		st := s.state()
 		usable := 0.0
 		if st == StateUsed || st == StateSuspect {
 			usable = 1

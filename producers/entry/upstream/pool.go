@@ -19,6 +19,7 @@ type Pool struct {
 	o         Options
 	dialer    net.Dialer
 	transport *http.Transport // what the fast path is not made for
+	upgrades  *http.Transport // what can only be asked for over HTTP/1.1
 	probes    *http.Transport
 	system    bool // Options.Clock is the system's
 	budget    budget
@@ -34,6 +35,7 @@ type Pool struct {
 	servers []*server // in config order
 	gone    []*server // off the list, with requests that still run
 	board   board
+	states  []string // of servers at the last renewal; replaced, never changed
 }
 
 // view is the servers that requests may go to.
@@ -66,8 +68,7 @@ func New(o Options) (*Pool, error) {
 		budget: budget{share: o.Retry.Budget, least: o.Retry.Least},
 		board:  board{o: o.Health},
 	}
-	p.transport = p.newTransport()
-	p.probes = p.newTransport()
+	p.transport, p.upgrades, p.probes = p.newTransport(o.H2), p.newTransport(false), p.newTransport(o.H2)
 	p.probes.DisableKeepAlives = true
 	if err := p.Set(o.Servers); err != nil {
 		return nil, err
@@ -123,6 +124,8 @@ func (p *Pool) Set(servers []Server) error {
 	}
 	p.gone = p.stillRunning(append(p.gone, p.servers...))
 	p.servers = next
+	p.transport.CloseIdleConnections() // of servers that are gone; the others open new ones
+	p.upgrades.CloseIdleConnections()
 	p.board.standing = p.board.standing[:0]
 	for _, s := range next {
 		if s.drain.Load() {
@@ -175,7 +178,9 @@ func (p *Pool) renew() {
 	if next := p.board.tick(p.o.Clock.Now()); !next.IsZero() {
 		v.until = next.UnixNano()
 	}
-	for _, s := range p.servers {
+	p.states = make([]string, len(p.servers))
+	for i, s := range p.servers {
+		p.states[i] = s.state()
 		s.blemished.Store(!s.standing.spotless())
 		if s.drain.Load() || s.standing.out {
 			continue
@@ -199,27 +204,18 @@ func (p *Pool) current(now time.Time) *view {
 // changed by it.
 func (p *Pool) note(change func()) {
 	p.mu.Lock()
-	before := make([]string, len(p.servers))
-	for i, s := range p.servers {
-		before[i] = s.status().State
-	}
-	panicked := p.board.panicked
+	defer p.mu.Unlock()
+	states, panicked := p.states, p.board.panicked
 	change()
 	p.renew()
-	servers, panicking := p.servers, p.board.panicked
-	after := make([]ServerStatus, len(servers))
-	for i, s := range servers {
-		after[i] = s.status()
-	}
-	p.mu.Unlock()
-	for i, st := range after {
-		if st.State != before[i] {
-			p.o.Logger.Warn().Str("pool", p.o.Name).Str("server", st.Name).Str("from", before[i]).Str("to", st.State).
-				Str("reason", st.Reason).Msg("health of a server")
+	for i, s := range p.servers {
+		if state := p.states[i]; state != states[i] {
+			p.o.Logger.Warn().Str("pool", p.o.Name).Str("server", s.name).Str("from", states[i]).Str("to", state).
+				Str("reason", s.standing.reason).Msg("health of a server")
 		}
 	}
-	if panicking != panicked {
-		p.o.Logger.Error().Str("pool", p.o.Name).Bool("panic", panicking).Msg("all servers are bad: all are used")
+	if p.board.panicked != panicked {
+		p.o.Logger.Error().Str("pool", p.o.Name).Bool("panic", p.board.panicked).Msg("all servers are bad: all are used")
 	}
 }
 
@@ -256,6 +252,7 @@ func (p *Pool) Close() {
 		s.conns.shut(true)
 	}
 	p.transport.CloseIdleConnections()
+	p.upgrades.CloseIdleConnections()
 	p.probes.CloseIdleConnections()
 }
 

@@ -245,11 +245,16 @@ func TestARefusedRequestIsNotSent(t *testing.T) {
 		"header name":  func(r *http.Request) { r.Header["X: y\r\nZ"] = []string{"z"} },
 		"header value": func(r *http.Request) { r.Header["X"] = []string{"y\r\nZ: z"} },
 	} {
-		req := newRequest(t, "GET", "/", "")
-		spoil(req)
-		if got := do(p, req); !errors.Is(got.err, ErrRequest) || got.a.Reason != ReasonRequest {
-			t.Errorf("%s: %v", name, got)
+		for _, size := range []int{0, 100_000} { // by either way
+			req := newRequest(t, "GET", "/", strings.Repeat("b", size))
+			spoil(req)
+			if got := do(p, req); !errors.Is(got.err, ErrRequest) || got.a.Reason != ReasonRequest {
+				t.Errorf("%s: %v", name, got)
+			}
 		}
+	}
+	if p.servers[0].standing.fails != 0 {
+		t.Error("the server is blamed")
 	}
 	if s.count() != 0 {
 		t.Errorf("%d connections", s.count())
@@ -316,6 +321,17 @@ func TestTheClientsBody(t *testing.T) {
 		req.Body = io.NopCloser(io.MultiReader(strings.NewReader("part"), errReader{errAny}))
 		req.ContentLength = size
 		if got := do(p, req); !errors.Is(got.err, ErrRequestBody) || got.a.Reason != ReasonBody || len(got.failed) > 0 {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	for name, size := range map[string]int64{"shorter": 300_000, "longer": 100_000} {
+		req := newRequest(t, "POST", "/", strings.Repeat("b", 200_000))
+		req.ContentLength = size
+		got := do(p, req)
+		if name == "longer" && got.err == nil { // the server has what was announced, and may have answered
+			continue
+		}
+		if !errors.Is(got.err, ErrRequestBody) || got.a.Reason != ReasonBody {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -63,17 +63,9 @@ const (
 
 func (s *server) status() ServerStatus {
 	st := ServerStatus{
-		Name: s.name, URL: s.url.String(), Weight: int(s.weight.Load()), State: StateUsed, Reason: s.standing.reason,
+		Name: s.name, URL: s.url.String(), Weight: int(s.weight.Load()), State: s.state(), Reason: s.standing.reason,
 		Until: s.standing.until, Outstanding: s.outstanding.Load(), Requests: s.requests.Load(),
 		Ejections: s.standing.ejections, Failures: map[string]uint64{},
-	}
-	switch {
-	case s.drain.Load():
-		st.State = StateDraining
-	case s.standing.out:
-		st.State = StateOut
-	case s.standing.bad():
-		st.State = StateSuspect
 	}
 	st.Open, st.Idle = s.conns.count()
 	for i, r := range reasons {
@@ -82,6 +74,19 @@ func (s *server) status() ServerStatus {
 		}
 	}
 	return st
+}
+
+// state is under pool.mu.
+func (s *server) state() string {
+	switch {
+	case s.drain.Load():
+		return StateDraining
+	case s.standing.out:
+		return StateOut
+	case s.standing.bad():
+		return StateSuspect
+	}
+	return StateUsed
 }
 
 // count counts a failed attempt.

@@ -14,7 +14,7 @@ import (
 )
 
 // newTransport makes the transport for what the fast path is not made for.
-func (p *Pool) newTransport() *http.Transport {
+func (p *Pool) newTransport(h2 bool) *http.Transport {
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			if d := p.o.Timeouts.Connect; d > 0 {
@@ -34,9 +34,9 @@ func (p *Pool) newTransport() *http.Transport {
 		t.TLSClientConfig = p.o.TLS.Clone()
 		t.TLSClientConfig.NextProtos = nil
 	}
-	t.Protocols.SetHTTP1(!p.o.H2)
-	t.Protocols.SetHTTP2(p.o.H2)
-	t.Protocols.SetUnencryptedHTTP2(p.o.H2)
+	t.Protocols.SetHTTP1(!h2)
+	t.Protocols.SetHTTP2(h2)
+	t.Protocols.SetUnencryptedHTTP2(h2)
 	return t
 }
 
@@ -57,6 +57,12 @@ func newUpload(req *http.Request, now func() time.Time) *upload { return &upload
 // again reports whether the body can be sent once more.
 func (u *upload) again() bool {
 	return !hasBody(u.req) || !u.touched.Load() || u.req.GetBody != nil
+}
+
+// wrongLength reports whether the body was not as long as the request says.
+func (u *upload) wrongLength() bool {
+	n := u.sent.Load()
+	return u.req.ContentLength > 0 && (n > u.req.ContentLength || n < u.req.ContentLength && u.ended.Load() != nil)
 }
 
 // body returns the body for the next attempt.
@@ -139,6 +145,9 @@ func (t *times) trace(now func() time.Time) *httptrace.ClientTrace {
 
 // stream makes one attempt through the transport.
 func (r *run) stream(s *server, x *exchange) (*http.Response, error) {
+	if err := checkRequest(r.req, s); err != nil {
+		return nil, err
+	}
 	b, err := r.upload.body()
 	if err != nil {
 		return nil, err
@@ -154,13 +163,15 @@ func (r *run) stream(s *server, x *exchange) (*http.Response, error) {
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header["User-Agent"] = nil // none, instead of the transport's own
 	}
+	transport := r.p.upgrades
 	if len(out.Header["Upgrade"]) == 0 {
-		out.Header.Del("Connection")
+		transport = r.p.transport
+		delete(out.Header, "Connection")
 	}
 	for _, name := range []string{"Keep-Alive", "Proxy-Connection", "Transfer-Encoding"} {
 		delete(out.Header, name)
 	}
-	resp, err := r.p.transport.RoundTrip(out)
+	resp, err := transport.RoundTrip(out)
 	t.copyTo(&x.attempt, r.upload)
 	if err != nil {
 		return nil, r.explainTransport(err)
@@ -177,6 +188,8 @@ func (r *run) explainTransport(err error) error {
 	switch {
 	case r.upload.failed.Load() != nil:
 		return fmt.Errorf("%w: %w", ErrRequestBody, *r.upload.failed.Load())
+	case r.upload.wrongLength():
+		return fmt.Errorf("%w: %d bytes instead of %d", ErrRequestBody, r.upload.sent.Load(), r.req.ContentLength)
 	case errors.As(err, &op) && op.Op == "dial", errors.Is(err, errConnectTime):
 		return fmt.Errorf("%w: %w", ErrConnect, err)
 	case timedOut(err), ended(err), r.p.o.H2:

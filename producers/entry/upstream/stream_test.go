@@ -118,6 +118,12 @@ func TestAnUntrustedServer(t *testing.T) {
 // TestUpgrade: after 101 bytes go both ways.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
+	for _, h2 := range []bool{false, true} { // it is asked for over HTTP/1.1 in any case
+		testUpgrade(t, Options{H2: h2})
+	}
+}
+
+func testUpgrade(t *testing.T, o Options) {
 	s := serveRaw(t, func(_ int, c net.Conn, r *bufio.Reader) {
 		req, err := http.ReadRequest(r)
 		if err != nil || req.Header.Get("Upgrade") != "echo" || req.Header.Get("Connection") != "Upgrade" {
@@ -126,7 +132,7 @@ func TestUpgrade(t *testing.T) {
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 		_, _ = io.Copy(c, r)
 	})
-	p := newPool(t, Options{}, s.URL)
+	p := newPool(t, o, s.URL)
 	req := newRequest(t, "GET", "/", "")
 	req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"echo"}}
 	resp, a, err := p.Do(req, nil)
