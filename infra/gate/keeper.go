@@ -212,9 +212,9 @@ func (k *Keeper) Run(ctx context.Context) error {
 	if err := k.alone(ctx); err != nil {
 		return err
 	}
-	stop, err := k.listen(ctx)
-	if err != nil || stop == nil {
-		return err
+	stop := k.listen(ctx)
+	if stop == nil {
+		return nil
 	}
 	defer stop()
 	return k.keep(ctx)

@@ -19,43 +19,42 @@ const (
 	tryAgain  = 200 * time.Millisecond
 )
 
-// alone makes sure that nobody else answers under this name.
+// alone makes sure that nobody else answers under this name. No answer says that
+// nobody does, or that the bus is away: then registering shows.
 func (k *Keeper) alone(ctx context.Context) error {
-	ask, cancel := context.WithTimeout(ctx, aloneWithin)
+	ctx, cancel := context.WithTimeout(ctx, aloneWithin)
 	defer cancel()
-	b, err := k.o.link.ask(ask, subject.Gate(k.o.Site, k.o.Name), encode(request{Op: opWho}))
-	if err != nil {
-		return nil // Nobody, or the bus is away: registering shows.
-	}
-	if a, err := decode[answer](b); err == nil && a.State == stateAlive && a.Instance != k.instance {
-		return fmt.Errorf("%s of %s, instance %s: %w", k.o.Name, k.o.Site, a.Instance, ErrNameInUse)
+	b, err := k.o.link.ask(ctx, subject.Gate(k.o.Site, k.o.Name), encode(request{Op: opWho}))
+	if err == nil {
+		a, err := decode[answer](b)
+		if err == nil && a.State == stateAlive && a.Instance != k.instance {
+			return fmt.Errorf("%s of %s, instance %s: %w", k.o.Name, k.o.Site, a.Instance, ErrNameInUse)
+		}
 	}
 	return nil
 }
 
-// listen answers movers; stop is nil if the context ended first.
-func (k *Keeper) listen(ctx context.Context) (stop func(), err error) {
-	for {
+// listen answers movers; nil if the context ended first.
+func (k *Keeper) listen(ctx context.Context) (stop func()) {
+	for ctx.Err() == nil {
 		stop, err := k.o.link.serve(subject.Gate(k.o.Site, k.o.Name), "", k.answer)
 		if err == nil {
-			return stop, nil
+			return stop
 		}
 		k.failed(err, "cannot listen to movers")
-		if k.o.Clock.Sleep(ctx, tryAgain) != nil {
-			return nil, nil
-		}
+		_ = k.o.Clock.Sleep(ctx, tryAgain) // Its end ends the loop.
 	}
+	return nil
 }
 
 // keep registers the entry point, and again whenever somebody has forgotten it,
 // until the context ends.
 func (k *Keeper) keep(ctx context.Context) error {
 	began, first := k.o.Clock.Now(), true
-	for {
+	for ctx.Err() == nil {
 		err := k.look(ctx, first)
 		switch {
 		case ctx.Err() != nil:
-			return nil
 		case errors.Is(err, ErrDisplaced):
 			k.o.Logger.Error().Err(err).Msg("no write is let in any more")
 			return err
@@ -76,10 +75,9 @@ func (k *Keeper) keep(ctx context.Context) error {
 		if err != nil {
 			pause = tryAgain
 		}
-		if k.o.Clock.Sleep(ctx, pause) != nil {
-			return nil
-		}
+		_ = k.o.Clock.Sleep(ctx, pause) // Its end ends the loop.
 	}
+	return nil
 }
 
 func (k *Keeper) is(s state) bool {

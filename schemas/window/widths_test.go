@@ -15,13 +15,13 @@ import (
 
 func TestWidthsThatWindowsCanHave(t *testing.T) {
 	good := map[time.Duration]bool{}
-	for s := time.Duration(1); s <= 86400; s++ {
-		if 86400%s == 0 {
-			good[s*time.Second] = true
+	const day = 24 * time.Hour
+	for n := 1; n <= 86400; n++ {
+		if 86400%n == 0 {
+			good[day/time.Duration(n)] = true // A day in n windows.
 		}
 	}
-	for s := time.Duration(-1); s <= 86401; s++ {
-		d := s * time.Second
+	for d := -time.Second; d <= day+time.Second; d += time.Second {
 		if err := window.CheckWidth(d); (err == nil) != good[d] {
 			t.Fatalf("%s: %v", d, err)
 		}
