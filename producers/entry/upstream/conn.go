@@ -207,11 +207,10 @@ func (p *Pool) dial(ctx context.Context, s *server) (*conn, error) {
 
 var errConnectTime = errors.New("no connection in time")
 
-// conn returns a connection to a server: an idle one, unless a fresh one is asked
-// for and may be opened, or a new one.
-func (p *Pool) conn(ctx context.Context, s *server, now time.Time, fresh bool) (*conn, error) {
+// conn returns a connection to a server: an idle one or a new one.
+func (p *Pool) conn(ctx context.Context, s *server, now time.Time) (*conn, error) {
 	for {
-		c, wait := s.conns.pop(fresh)
+		c, wait := s.conns.pop()
 		if wait != nil {
 			var err error
 			if c, err = s.conns.await(ctx, p, wait); err != nil {

@@ -20,14 +20,13 @@ type conns struct {
 	closed  bool // what is given back is closed
 }
 
-// pop takes the idle connection that was used last. If there is none, or a fresh
-// one is asked for, and another may be opened, that is counted and both results
-// are nil. Else the caller has to wait on the channel: it gets a connection, or
-// nil if it may open one.
-func (s *conns) pop(fresh bool) (*conn, chan *conn) {
+// pop takes the idle connection that was used last. If there is none and another
+// may be opened, that is counted and both results are nil. Else the caller has to
+// wait on the channel: it gets a connection, or nil if it may open one.
+func (s *conns) pop() (*conn, chan *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := len(s.idle); n > 0 && (!fresh || s.maxOpen > 0 && s.open >= s.maxOpen) {
+	if n := len(s.idle); n > 0 {
 		c := s.idle[n-1]
 		s.idle[n-1] = nil
 		s.idle = s.idle[:n-1]

@@ -155,36 +155,46 @@ func (r *run) send(s *server, x *exchange) (*http.Response, error) {
 	if err := r.message.write(r.req, s); err != nil {
 		return nil, err
 	}
-	fresh := false
+	c, err := r.p.conn(r.ctx, s, x.attempt.Queued)
+	if err != nil {
+		return nil, err
+	}
 	for {
-		c, err := r.p.conn(r.ctx, s, x.attempt.Queued, fresh)
-		if err != nil {
-			return nil, err
-		}
-		err = r.exchange(s, c, x)
-		if err == nil {
+		if err = r.exchange(s, c, x); err == nil {
 			return &x.resp, nil
 		}
-		unsent := c.unsent
 		c.close()
-		s.conns.gone()
-		if c.used == 0 || !x.attempt.FirstByte.IsZero() || r.ctx.Err() != nil {
-			return nil, err
+		if err = r.stale(s, c, x, err); err != nil {
+			break
 		}
-		// A server may close idle connections at any time.
-		switch {
-		case errors.Is(err, errDead):
-			s.stale.Add(1)
-		case !ended(err):
-			return nil, err
-		default:
-			s.stale.Add(1)
-			if fresh || !unsent && !repeatable(r.req) {
-				return nil, fmt.Errorf("%w: %w", ErrStale, err)
-			}
-			fresh = true // the other idle ones may be closed as well
+		// Another in its place, so that nobody who waits comes first. Idle ones may
+		// be closed as well, a new one is not.
+		if c, err = r.p.dial(r.ctx, s); err != nil {
+			break
 		}
+		s.dials.Add(1)
 	}
+	s.conns.gone()
+	return nil, err
+}
+
+// stale returns nil if an error means that the server has just closed an idle
+// connection and the request may be sent again, and else the error.
+func (r *run) stale(s *server, c *conn, x *exchange, err error) error {
+	switch {
+	case c.used == 0 || !x.attempt.FirstByte.IsZero() || r.ctx.Err() != nil:
+		return err
+	case errors.Is(err, errDead):
+		s.stale.Add(1)
+		return nil
+	case !ended(err):
+		return err
+	}
+	s.stale.Add(1)
+	if !c.unsent && !repeatable(r.req) {
+		return fmt.Errorf("%w: %w", ErrStale, err)
+	}
+	return nil
 }
 
 // exchange sends the request over a connection and reads the head of the answer.
