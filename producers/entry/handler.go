@@ -7,6 +7,7 @@ import (
 	"net/textproto"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"penstock/infra/clock"
@@ -54,6 +55,9 @@ type exchange struct {
 	broken   bool      // the answer broke off
 	received int64     // bytes from the client after the protocol changed
 	switched time.Time // when the protocol changed
+
+	asks   sync.Mutex
+	asking bool // a pool has the request: its 1xx answers may be passed on
 
 	event  event.Request
 	values struct {
@@ -257,8 +261,15 @@ func (x *exchange) prepare() bool {
 
 // interim passes an answer of 1xx on. 100 is the server's own business: it comes
 // when the body is read.
+// It may be called by another goroutine, also when nobody waits for the answer
+// any more.
 func (x *exchange) interim(code int, header textproto.MIMEHeader) error {
-	if code == http.StatusContinue || code == http.StatusSwitchingProtocols {
+	if code == http.StatusContinue || code == http.StatusSwitchingProtocols || !x.r.ProtoAtLeast(1, 1) {
+		return nil
+	}
+	x.asks.Lock()
+	defer x.asks.Unlock()
+	if !x.asking {
 		return nil
 	}
 	h := x.w.Header()

@@ -158,7 +158,9 @@ func (x *exchange) send(pool Upstream, peer bool) (next place, answered bool) {
 	if !x.prepareFor(peer) {
 		return next, true
 	}
+	x.ask(true)
 	resp, attempt, err := pool.Do(x.out, x.observe)
+	x.ask(false)
 	x.attempt, x.toSite = attempt, x.e.router.sites[x.at.site].Name
 	if err != nil {
 		if !peer && attempt != nil {
@@ -181,6 +183,12 @@ func (x *exchange) send(pool Upstream, peer bool) (next place, answered bool) {
 	}
 	x.answer(resp, peer)
 	return next, true
+}
+
+func (x *exchange) ask(asking bool) {
+	x.asks.Lock()
+	defer x.asks.Unlock()
+	x.asking = asking
 }
 
 func (x *exchange) observe(a *upstream.Attempt) { x.failed(a) }

@@ -3,18 +3,13 @@ package entry_test
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
 	"strings"
 	"testing"
-	"time"
-
-	"penstock/producers/entry"
 )
 
 // Each piece is there before the next is sent.
@@ -342,76 +337,5 @@ func TestRetriesAreRows(t *testing.T) {
 	}
 	if seen == 0 || float64(seen) != p.counter(t, "penstock_entry_failed_attempts_total") {
 		t.Errorf("%d rows of failed attempts", seen)
-	}
-}
-
-func TestDrain(t *testing.T) {
-	t.Parallel()
-	began, finish := make(chan bool, 1), make(chan bool)
-	p := run(t, []string{service(t, func(w http.ResponseWriter, _ *http.Request) {
-		began <- true
-		<-finish
-		fmt.Fprint(w, "finished")
-	})}, nil)
-	idle, fresh, busy := dial(t, p), dial(t, p), dial(t, p)
-	go func() { finish <- true }()
-	idle.send(t, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-	<-began
-	if a := idle.next(t, "GET"); a == nil || a.Close {
-		t.Fatalf("got %+v", a)
-	}
-	busy.send(t, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-	<-began
-	ended := make(chan error, 1)
-	go func() { ended <- p.stop() }()
-	if a := idle.next(t, "GET"); a != nil {
-		t.Errorf("the idle connection said %+v", a)
-	}
-	if a := fresh.next(t, "GET"); a != nil {
-		t.Errorf("the fresh connection said %+v", a)
-	}
-	if c, err := net.Dial("tcp", p.Addr().String()); err == nil {
-		c.Close()
-		t.Error("connections are still accepted")
-	}
-	finish <- true
-	if a := busy.next(t, "GET"); a == nil || a.body != "finished" || !a.Close {
-		t.Errorf("the running request got %+v", a)
-	}
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	if n := len(p.rows.all); n != 2 {
-		t.Errorf("%d rows", n)
-	}
-	if err := p.Run(context.Background()); !errors.Is(err, entry.ErrRunning) {
-		t.Errorf("a second run: %v", err)
-	}
-}
-
-func TestDrainDoesNotLastForEver(t *testing.T) {
-	t.Parallel()
-	p := run(t, []string{service(t, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })},
-		func(o *entry.Options) { o.Drain = 50 * time.Millisecond })
-	w := dial(t, p)
-	w.send(t, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-	tunnel := run(t, []string{echo(t)}, func(o *entry.Options) { o.Drain = 50 * time.Millisecond })
-	v := dial(t, tunnel)
-	v.send(t, upgradeRequest)
-	if resp, err := http.ReadResponse(v.r, nil); err != nil || resp.StatusCode != http.StatusSwitchingProtocols { //nolint:bodyclose // it ends with the connection
-		t.Fatalf("got %+v, %v", resp, err)
-	}
-	for _, x := range []*point{p, tunnel} {
-		if err := x.stop(); err != nil {
-			t.Error(err)
-		}
-	}
-	for _, c := range []*wire{w, v} {
-		if a := c.next(t, "GET"); a != nil {
-			t.Errorf("got %+v", a)
-		}
-	}
-	if row := tunnel.rows.await(t, 1)[0]; row.Status != 101 {
-		t.Errorf("row %+v", row)
 	}
 }
