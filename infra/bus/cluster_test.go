@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"penstock/infra/bus"
@@ -56,6 +57,15 @@ func startCluster(t *testing.T) []*server.Server {
 			}
 		}
 		return false
+	})
+	// What a client is told comes over the routes, and may be later still.
+	waitFor(t, "the first to tell of the others", func() bool {
+		nc, err := nats.Connect(servers[0].ClientURL())
+		if err != nil {
+			return false
+		}
+		defer nc.Close()
+		return len(nc.DiscoveredServers()) == len(servers)-1
 	})
 	return servers
 }
