@@ -232,8 +232,8 @@ func TestTheObserverSeesWhatHappens(t *testing.T) {
 	if n, bytes, others := o.moved(); n != 1 || bytes != 77 || len(others) != 1 || others[control.Refused] != 1 {
 		t.Errorf("%d moves, %d bytes, others %v", n, bytes, others)
 	}
-	if got := o.decision(); !strings.HasSuffix(got, ": 1 move; NoRoom 1") {
-		t.Errorf("decision %q", got)
+	if what, why := o.decision(); what != "1 move, in the window to 00:16:40 UTC" || why != "NoRoom 1" {
+		t.Errorf("decision %q, because %q", what, why)
 	}
 	cancel()
 	if err := <-done; err != nil {

@@ -235,18 +235,18 @@ func (o *observer) arrival(owners []string, site string, part float64) (at, deci
 	return at, decided
 }
 
-// decision is the last one in words.
-func (o *observer) decision() string {
+// decision is the last one in words, and its reasons.
+func (o *observer) decision() (what, why string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.last == nil {
-		return "none yet"
+		return "nothing yet", ""
 	}
 	moves := 0
 	for _, c := range o.last.Commands {
 		moves += c.Moves
 	}
-	return fmt.Sprintf("window to %s: %s; %s", o.last.Window.End.Format("15:04:05"), count(moves, "move"), reasons(o.last.Reasons))
+	return fmt.Sprintf("%s, in the window to %s UTC", count(moves, "move"), o.last.Window.End.UTC().Format("15:04:05")), reasons(o.last.Reasons)
 }
 
 // reasons are the most frequent of a decision's, in words.

@@ -16,7 +16,8 @@ type scene struct {
 	crowd    string // where it is
 	sites    []siteScene
 	moves    int
-	decision string
+	decision string // the last one
+	reasons  string // for it
 	answered int
 	hop      float64 // part of the answers of the last seconds that took a hop
 	written  int
@@ -58,6 +59,7 @@ func (c *scene) picture() []string {
 		"",
 		fmt.Sprintf("  %d moves, %d answers (lately %.0f %% with a hop), %d writes kept, %d failed", c.moves, c.answered, 100*c.hop, c.written, c.failed),
 		"  decided: "+c.decision,
+		"  because: "+c.reasons,
 		"",
 	)
 }
@@ -81,7 +83,8 @@ func (s *show) scene() *scene {
 	now := s.clock.Now()
 	crowd := s.users.where.crowd()
 	owners := s.seer.at()
-	c := &scene{since: s.since(now), crowd: s.world.Regions[crowd].Name, decision: s.seer.decision()}
+	c := &scene{since: s.since(now), crowd: s.world.Regions[crowd].Name}
+	c.decision, c.reasons = s.seer.decision()
 	since := now.Add(-recent)
 	all := s.users.seen.Recent(since, func(*load.Sample[kind]) bool { return true })
 	hops := s.users.seen.Recent(since, func(a *load.Sample[kind]) bool { return a.Of.hops > 0 })
