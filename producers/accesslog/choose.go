@@ -126,7 +126,7 @@ func recognise(lines [][]byte, choice Choice, o Options) (*Parser, Choice, error
 			if f.generic != generic {
 				continue
 			}
-			p, err := NewParser(f, o)
+			p, err := newParser(f, o, false)
 			if err != nil {
 				return nil, Choice{}, err
 			}
@@ -148,7 +148,7 @@ func recognise(lines [][]byte, choice Choice, o Options) (*Parser, Choice, error
 		if err != nil {
 			return nil, Choice{}, err
 		}
-		if best, err = NewParser(f, o); err != nil {
+		if best, err = newParser(f, o, false); err != nil {
 			return nil, Choice{}, err
 		}
 	}

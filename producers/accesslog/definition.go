@@ -43,6 +43,9 @@ type Shape struct {
 	Escape string `yaml:"escape"`
 	// More allows columns behind the last one, which are left out.
 	More bool `yaml:"more"`
+	// Named shapes hold only where the format is named: a log is not recognised
+	// by them.
+	Named bool `yaml:"named"`
 	// Only lists fields that a line of this shape must have, and the regular
 	// expression that each must match.
 	Only map[string]string `yaml:"only"`

@@ -44,6 +44,7 @@ type shape struct {
 	separator byte     // 0: told from the header
 	escape    escaping // of fields without an element of their own
 	more      bool
+	named     bool // holds only where the format is named
 	closed    bool // any field that isn't in names is a mistake of the mapping
 	names     []string
 	only      []condition
@@ -112,7 +113,7 @@ func compile(d *Definition) (*Format, error) {
 
 // compileShape returns the shape and the format whose mapping suits its dialect.
 func compileShape(line Shape) (*shape, string, error) {
-	s := &shape{more: line.More, set: line.Set, delimited: line.Delimited}
+	s := &shape{more: line.More, named: line.Named, set: line.Set, delimited: line.Delimited}
 	like, ways := "", 0
 	for _, d := range dialects {
 		text := d.text(line)

@@ -56,3 +56,35 @@ func TestKnownFormats(t *testing.T) {
 		}
 	}
 }
+
+// TestNamedShapes: who names the server gets its usual formats, too; nothing is
+// recognised as them, but as what they are.
+func TestNamedShapes(t *testing.T) {
+	const common = `192.0.2.1 - - [08/Jun/2020:08:04:43 +0000] "GET /a HTTP/1.1" 200 5`
+	for _, c := range []struct{ format, line string }{
+		{"nginx", common + ` "-" "x"`},
+		{"apache", common},
+		{"apache", common + ` "-" "x"`},
+		{"apache", "example.org:443 " + common + ` "-" "x"`},
+	} {
+		if r, fault := tryParse(open(t, c.format), c.line); fault != nil || r.Bytes != 5 || r.Owner != "a" {
+			t.Errorf("%s: %s: %v, %s", c.format, c.line, fault, text(&r))
+		}
+		_, choice, err := Open(ChoiceOptions{Sample: []byte(c.line)}, Options{Key: []byte("k")})
+		if err != nil || choice.Format == c.format || len(choice.Tried) > 0 {
+			t.Errorf("%s: %s, %v", c.line, choice, err)
+		}
+	}
+}
+
+// TestPortsAndTheCache: one text may be an address, or an address with a port;
+// which, its field says, not what was seen before.
+func TestPortsAndTheCache(t *testing.T) {
+	p := ofYAML(t, `{lines: [{text: 'A {t} {a} {u}'}, {text: 'B {t} {b} {u}'}], columns: {time: t, target: u, client: [a, {from: b, port: true}]}}`)
+	const address = " 1577836800 2001:db8::1:443 /x"
+	a, b := parseOne(t, p, "A"+address), parseOne(t, p, "B"+address)
+	other := ofYAML(t, `{lines: [{text: 'B {t} {b} {u}'}], columns: {time: t, target: u, client: {from: b, port: true}}}`)
+	if a.User == b.User || b.User != parseOne(t, other, "B"+address).User || b.User != parseOne(t, other, "B 1577836800 [2001:db8::1]:9 /x").User {
+		t.Error("what the port belongs to depends on what came before")
+	}
+}

@@ -1,11 +1,13 @@
 package accesslog
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"net/netip"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"penstock/infra/geo"
 	"penstock/infra/pseudonym"
@@ -43,7 +45,7 @@ type Parser struct {
 	hasher   *pseudonym.Hasher
 	variants []*variant // one for each shape
 
-	clients map[string]client
+	clients [2]map[string]client // without, and with a port that is always there
 	texts   map[string]string
 	scratch []byte // a field without escapes
 	owner   []byte // scratch
@@ -78,7 +80,11 @@ type client struct {
 const maxCached = 1 << 16
 
 // NewParser returns a parser of the format. The error wraps ErrOption.
-func NewParser(f *Format, o Options) (*Parser, error) {
+func NewParser(f *Format, o Options) (*Parser, error) { return newParser(f, o, true) }
+
+// newParser leaves out the shapes that only hold for a format that is named,
+// unless it is.
+func newParser(f *Format, o Options, named bool) (*Parser, error) {
 	hasher, err := pseudonym.New(o.Key)
 	if err != nil {
 		return nil, fmt.Errorf("no key for the hash of client addresses: %w: %w", err, ErrOption)
@@ -94,9 +100,12 @@ func NewParser(f *Format, o Options) (*Parser, error) {
 	}
 	p := &Parser{
 		format: f, opts: o, hasher: hasher,
-		clients: make(map[string]client), texts: make(map[string]string),
+		clients: newClients(), texts: make(map[string]string),
 	}
 	for _, s := range f.shapes {
+		if s.named && !named {
+			continue
+		}
 		v, err := newVariant(f, s)
 		if err != nil {
 			return nil, err
@@ -230,10 +239,12 @@ func (p *Parser) finishDelays(r *event.Request) {
 	}
 }
 
+// intern returns a text that is kept, as a column may hold it: what is not
+// printable is written as in a URL.
 func (p *Parser) intern(b []byte) string {
 	s, ok := p.texts[string(b)]
 	if !ok {
-		s = string(b)
+		s = printable(b)
 		if len(b) > event.MaxID {
 			// The row will be refused: such a string isn't worth keeping.
 			return s
@@ -241,15 +252,33 @@ func (p *Parser) intern(b []byte) string {
 		if len(p.texts) >= maxCached {
 			clear(p.texts)
 		}
-		p.texts[s] = s
+		p.texts[string(b)] = s
 	}
 	return s
+}
+
+// printable returns a text that is valid UTF-8 without control characters.
+func printable(b []byte) string {
+	if bytes.IndexFunc(b, isUnprintable) >= 0 {
+		b = appendPrintable(nil, b)
+	}
+	return string(b)
+}
+
+func isUnprintable(c rune) bool { return c < ' ' || c == 0x7f || c == utf8.RuneError }
+
+func newClients() [2]map[string]client {
+	return [2]map[string]client{make(map[string]client), make(map[string]client)}
 }
 
 // client returns user and place of an address or host name. A dash and a Unix
 // socket are no client.
 func (p *Parser) client(host []byte, port bool) client {
-	c, ok := p.clients[string(host)]
+	known := p.clients[0]
+	if port {
+		known = p.clients[1]
+	}
+	c, ok := known[string(host)]
 	if ok {
 		return c
 	}
@@ -259,16 +288,16 @@ func (p *Parser) client(host []byte, port bool) client {
 		s = withoutPort(s, port)
 		c.user = p.hasher.Client(s)
 		if addr, err := netip.ParseAddr(s); err == nil && p.opts.Geo != nil {
-			if at, known := p.opts.Geo.Lookup(addr.Unmap().WithZone("")); known {
+			if at, found := p.opts.Geo.Lookup(addr.Unmap().WithZone("")); found {
 				c.lat, c.lon = float32(at.Lat), float32(at.Lon)
 			}
 		}
 	}
 	if len(host) <= event.MaxID {
-		if len(p.clients) >= maxCached {
-			clear(p.clients)
+		if len(known) >= maxCached {
+			clear(known)
 		}
-		p.clients[string(host)] = c
+		known[string(host)] = c
 	}
 	return c
 }

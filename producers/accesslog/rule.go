@@ -273,5 +273,5 @@ func judge() *Parser {
 	if err != nil {
 		panic(err) // cannot be: there is a key
 	}
-	return &Parser{hasher: hasher, clients: make(map[string]client), texts: make(map[string]string), opts: Options{OwnerDepth: 1}}
+	return &Parser{hasher: hasher, clients: newClients(), texts: make(map[string]string), opts: Options{OwnerDepth: 1}}
 }

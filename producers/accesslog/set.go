@@ -1,7 +1,6 @@
 package accesslog
 
 import (
-	"bytes"
 	"math"
 	"strings"
 
@@ -173,15 +172,11 @@ func setDegrees(r *event.Request, c column, b []byte) bool {
 	return ok && math.Abs(v) <= 180
 }
 
-// setText sets a column of text; what is not printable ASCII is written as in a
-// URL.
+// setText sets a column of text.
 func (p *Parser) setText(r *event.Request, c column, s *source, b []byte) {
-	if bytes.IndexFunc(b, isUnprintable) >= 0 {
-		b = appendPrintable(nil, b)
-	}
 	switch c {
 	case colID:
-		r.ID = string(b) // each is new: not worth keeping
+		r.ID = printable(b) // each is new: not worth keeping
 	case colUser:
 		if r.User = p.intern(b); s.hash {
 			r.User = p.hasher.Text(r.User)
@@ -204,5 +199,3 @@ func (p *Parser) setText(r *event.Request, c column, s *source, b []byte) {
 		r.Outcome = p.intern(b)
 	}
 }
-
-func isUnprintable(c rune) bool { return c < ' ' || c == 0x7f || c == '\uFFFD' }
