@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"testing"
@@ -80,5 +81,49 @@ func TestDrainDoesNotLastForEver(t *testing.T) {
 	}
 	if row := tunnel.rows.await(t, 1)[0]; row.Status != 101 {
 		t.Errorf("row %+v", row)
+	}
+}
+
+// Streams of HTTP/2 that run end as they should; new ones go elsewhere.
+func TestDrainOfHTTP2(t *testing.T) {
+	t.Parallel()
+	began, finish := make(chan bool, 1), make(chan bool)
+	p := run(t, []string{service(t, func(w http.ResponseWriter, _ *http.Request) {
+		began <- true
+		<-finish
+		fmt.Fprint(w, "finished")
+	})}, func(o *entry.Options) { o.H2C = true })
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	defer transport.CloseIdleConnections()
+	got := make(chan error, 1)
+	go func() {
+		resp, err := (&http.Client{Transport: transport}).Get(p.url + "/")
+		if err == nil {
+			var b []byte
+			if b, err = io.ReadAll(resp.Body); err == nil && string(b) != "finished" {
+				err = fmt.Errorf("got %q", b)
+			}
+			resp.Body.Close()
+		}
+		got <- err
+	}()
+	<-began
+	ended := make(chan error, 1)
+	go func() { ended <- p.stop() }()
+	for { // until nothing is accepted any more
+		c, err := net.Dial("tcp", p.Addr().String())
+		if err != nil {
+			break
+		}
+		c.Close()
+		time.Sleep(time.Millisecond)
+	}
+	finish <- true
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -73,11 +73,15 @@ type gate struct {
 	held    chan struct{}
 	entered int
 	inside  int
+	before  func() // called by Enter; may be nil
 }
 
 func (g *gate) Enter(owner string) (leave func(), held <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.before != nil {
+		g.before()
+	}
 	if g.held != nil && owner == "ada" {
 		return nil, g.held
 	}
@@ -145,6 +149,26 @@ func TestWritesWaitAtTheGate(t *testing.T) {
 	manual.Advance(time.Second)
 	if a := <-got; a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") != "1" {
 		t.Errorf("got %s", a.about())
+	}
+}
+
+// The owner moves after its location was looked up and before the write is in.
+func TestAMoveBeforeTheGateIsSeen(t *testing.T) {
+	t.Parallel()
+	g := &gate{}
+	w := newWorld(t, func(site string, o *entry.Options) {
+		if site == "a" {
+			o.Gate = g
+		}
+	})
+	w.points["a"].places.set("ada", "a", 1)
+	g.before = func() { w.points["a"].places.set("ada", "b", 2) }
+	w.stores["a"].has["ada"], w.stores["b"].has["ada"] = true, true
+	if got := do(t, "PUT", w.points["a"].url+"/u/ada/x", strings.NewReader("new")); got.about() != "200 b v2 hops 1" || w.stores["a"].calls != 0 {
+		t.Errorf("got %s, %d calls of a", got.about(), w.stores["a"].calls)
+	}
+	if g.inside != 0 {
+		t.Errorf("%d writes are inside", g.inside)
 	}
 }
 

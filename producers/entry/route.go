@@ -121,6 +121,11 @@ func (x *exchange) serveHere(p place) (next place, answered bool) {
 		leave, held := e.o.Gate.Enter(x.owner)
 		if held == nil {
 			defer leave()
+			// The owner may have moved, hold and all, since its location was looked up;
+			// from here on it can't.
+			if now := x.find(); now.known && now.site != p.site && (!p.known || now.version > p.version) {
+				return now, false
+			}
 			return x.send(e.o.Local, false)
 		}
 		if !x.waitAt(held) {

@@ -129,6 +129,12 @@ func TestEarlyHintsPass(t *testing.T) {
 	if len(hints) != 1 || hints[0] != "103</style.css>" || resp.Header.Get("Link") != "" || resp.Header.Get("X-Last") != "1" {
 		t.Errorf("hints %v, then %v", hints, resp.Header)
 	}
+	// HTTP/1.0 knows no answers before the answer.
+	w := dial(t, p)
+	w.send(t, "GET / HTTP/1.0\r\nHost: x\r\n\r\n")
+	if a := w.next(t, "GET"); a == nil || a.StatusCode != http.StatusOK || a.body != "done" {
+		t.Errorf("HTTP/1.0 got %+v", a)
+	}
 }
 
 // The service answers before it has the body, and never reads it.
