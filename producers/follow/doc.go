@@ -41,6 +41,7 @@
 // beginning of a line waits for its end, or until the file is surely done. Where a
 // parser holds parts of a row (ErrPart) reading goes on before the first of them
 // after a start, and what was published since is passed over.
+// A line may hold several rows; a group may end between them.
 //
 // # Time
 //

@@ -84,14 +84,13 @@ func (f *Follower) record(ctx context.Context, s *stream, line []byte, err error
 		count(again, s.tally.part)
 	case errors.Is(err, ErrNoRow):
 		count(again, s.tally.noRow)
-	case err != nil && !again:
+	case again:
+		s.good = s.good || err == nil
+	case err != nil:
 		if s.failed == nil {
 			s.failed = fmt.Errorf("line %d: %w", s.cursor.lines+1, err)
 		}
 		f.malformed(s, line, err)
-	case err != nil:
-	case again:
-		s.good = true
 	default:
 		return f.send(ctx, s, nth)
 	}
