@@ -61,8 +61,8 @@ func TestBodiesThatAreTooLarge(t *testing.T) {
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	p := run(t, []string{service(t, readAll)}, func(o *entry.Options) {
-		o.Limits.HeaderTimeout, o.Limits.IdleTimeout = 150*time.Millisecond, 250*time.Millisecond
-		o.Limits.BodyGrace, o.Limits.BodyRate = 100*time.Millisecond, 1000
+		o.Limits.HeaderTimeout, o.Limits.IdleTimeout = 400*time.Millisecond, 500*time.Millisecond
+		o.Limits.BodyGrace, o.Limits.BodyRate = 400*time.Millisecond, 1000
 	})
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -91,9 +91,9 @@ func TestSlowClients(t *testing.T) {
 	try("half a chunk", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", 408)
 	all.Go(func() { // slow from end to end, but steady enough: nothing is free but the grace
 		w := dial(t, p)
-		w.send(t, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
-		for range 10 {
-			time.Sleep(15 * time.Millisecond)
+		w.send(t, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2000\r\n\r\n")
+		for range 20 {
+			time.Sleep(30 * time.Millisecond) // longer than the grace in all
 			w.send(t, strings.Repeat("x", 100))
 		}
 		if a := w.next(t, "POST"); a == nil || a.StatusCode != http.StatusOK || a.Close {
@@ -126,10 +126,10 @@ func TestSlowClients(t *testing.T) {
 func TestSlowServersAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	p := run(t, []string{service(t, func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(350 * time.Millisecond)
 		readAll(w, r)
 	})}, func(o *entry.Options) {
-		o.Limits.HeaderTimeout, o.Limits.IdleTimeout, o.Limits.BodyGrace, o.Limits.BodyRate = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond, 1<<20
+		o.Limits.HeaderTimeout, o.Limits.IdleTimeout, o.Limits.BodyGrace, o.Limits.BodyRate = 250*time.Millisecond, 250*time.Millisecond, 250*time.Millisecond, 1<<20
 	})
 	for _, size := range []int{0, 10, 300_000} {
 		if a := do(t, "POST", p.url+"/", strings.NewReader(strings.Repeat("x", size))); a.StatusCode != http.StatusOK {
@@ -191,7 +191,7 @@ func TestProtocols(t *testing.T) {
 	})
 	secured := run(t, []string{backend}, func(o *entry.Options) {
 		o.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
-		o.Limits.HeaderTimeout = 300 * time.Millisecond
+		o.Limits.HeaderTimeout = time.Second
 	})
 	plain := run(t, []string{backend}, func(o *entry.Options) { o.H2C = true })
 	for _, test := range []struct {
