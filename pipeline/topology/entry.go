@@ -24,6 +24,8 @@ const (
 	// knowWithin is how long a start waits for where owners are, while the bus is
 	// there. Without it what was last known counts.
 	knowWithin = 10 * time.Second
+	// awayAfter is how long a start waits for the bus itself; clients wait meanwhile.
+	awayAfter = time.Second
 	// flushWithin bounds what a stop waits for the bus; the rest stays in the spool.
 	flushWithin = 5 * time.Second
 	// liveAge is after how long a live batch is cut (DESIGN §3).
@@ -105,20 +107,24 @@ func (v *alone) watchLocations(d *directory.Directory) {
 // the bus without a snapshot goes on without: what is unknown is served as
 // entry.unknown says.
 func awaitDirectory(ctx context.Context, v *alone, d *directory.Directory) {
-	ctx, cancel := context.WithTimeout(ctx, knowWithin)
-	defer cancel()
-	if err := v.client.Ready(ctx); err == nil {
+	select {
+	case <-d.Ready():
+		return // A snapshot was there.
+	default:
+	}
+	away, cancel := context.WithTimeout(ctx, awayAfter)
+	err := v.client.Ready(away)
+	cancel()
+	if err == nil {
+		known, cancel := context.WithTimeout(ctx, knowWithin)
+		defer cancel()
 		select {
 		case <-d.Ready():
 			return
-		case <-ctx.Done():
+		case <-known.Done():
 		}
 	}
-	select {
-	case <-d.Ready():
-	default:
-		v.Logger.Warn().Msg("where owners are is not known: requests are served by entry.unknown until the bus is there")
-	}
+	v.Logger.Warn().Err(err).Msg("where owners are is not known: requests are served by entry.unknown until the bus has told")
 }
 
 // closing ends a publisher's run when its part is stopped, so that no window waits
