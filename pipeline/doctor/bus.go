@@ -13,8 +13,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"penstock/infra/bus"
+	"penstock/pipeline/config"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
+	"penstock/schemas/window"
 )
 
 const (
@@ -80,11 +82,24 @@ func (x *examination) onBus(ctx context.Context, b *bus.Bus) {
 		x.add("bus", "client", Broken, err.Error(), "")
 		return
 	}
+	x.width()
 	x.fill(ctx)
 	x.permissions(ctx)
 	x.clock(ctx)
 	x.decisions(ctx)
 	x.traffic(ctx)
+}
+
+// width compares placement's windows with those of the bus.
+func (x *examination) width() {
+	if x.Config == nil {
+		return
+	}
+	want, have := x.Config.Placement.Window, config.Duration(x.client.Widths().Of(window.Traffic))
+	if want != have {
+		x.add("bus", "placement.window", Broken, fmt.Sprintf("%s, and the bus was made for windows of %s", want, have),
+			"serve refuses to start: configure what the bus has, or keep apart with --prefix")
+	}
 }
 
 // fill looks at how full the streams are.

@@ -368,3 +368,15 @@ func TestDecisionsThatFellBack(t *testing.T) {
 	}
 	want(t, onBus(t, b, Options{}), "decisions", "placement", Broken, "operator set act")
 }
+
+// TestWindowsOfAnotherWidth: a bus that was made for other windows than the
+// configuration has is named before serve refuses to start.
+func TestWindowsOfAnotherWidth(t *testing.T) {
+	b := bustest.Start(t, func(o *bus.Options) { o.Partitions, o.Window, o.Listen = 1, 10*time.Minute, "127.0.0.1:0" })
+	want(t, onBus(t, b, Options{Config: read(t, sites)}), "bus", "placement.window", Broken, "1h, and the bus was made for windows of 10m")
+	for _, f := range onBus(t, b, Options{Config: read(t, strings.Replace(sites, "placement: {", "placement: {window: 10m, ", 1))}).Findings {
+		if f.What == "placement.window" {
+			t.Errorf("windows as they should be: %+v", f)
+		}
+	}
+}
