@@ -3,7 +3,7 @@ package entry_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"penstock/infra/bus/bustest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { bustest.Main(m) }
