@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -262,6 +261,3 @@ func others(by map[string]int) string {
 	slices.Sort(out)
 	return strings.Join(out, "")
 }
-
-// IsBroken reports whether an error is only that promises were not kept.
-func IsBroken(err error) bool { return errors.Is(err, ErrPromise) }

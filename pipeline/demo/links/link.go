@@ -23,10 +23,7 @@ type Options struct {
 }
 
 // Link is an open link. It is safe for concurrent use.
-type Link struct {
-	proxy  *toxiproxy.Proxy
-	oneWay time.Duration
-}
+type Link struct{ proxy *toxiproxy.Proxy }
 
 // Open listens and passes on.
 func Open(o Options) (*Link, error) {
@@ -35,10 +32,10 @@ func Open(o Options) (*Link, error) {
 	}
 	// Links say of each connection that it came; that is of interest to nobody.
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), o.Logger.Level(zerolog.ErrorLevel))
-	l := &Link{proxy: toxiproxy.NewProxy(server, o.Name, o.Listen, o.To), oneWay: o.OneWay.Round(time.Millisecond)}
+	l := &Link{proxy: toxiproxy.NewProxy(server, o.Name, o.Listen, o.To)}
 	for _, way := range []string{"upstream", "downstream"} {
 		shape, err := json.Marshal(map[string]any{
-			"type": "latency", "stream": way, "attributes": map[string]int64{"latency": l.oneWay.Milliseconds()},
+			"type": "latency", "stream": way, "attributes": map[string]int64{"latency": o.OneWay.Round(time.Millisecond).Milliseconds()},
 		})
 		if err != nil {
 			return nil, fmt.Errorf("link %s: %w", o.Name, err)
@@ -55,9 +52,6 @@ func Open(o Options) (*Link, error) {
 
 // Address is where the link listens.
 func (l *Link) Address() string { return l.proxy.Listen }
-
-// OneWay is how much later bytes arrive.
-func (l *Link) OneWay() time.Duration { return l.oneWay }
 
 // Close cuts the connections and stops listening. It may be called twice.
 func (l *Link) Close() { l.proxy.Stop() }
