@@ -20,7 +20,10 @@
 // A flush whose answer is lost is sent again as it is. A refusal (10071) is then
 // looked into: if the last commit is this very flush, it was stored after all.
 //
-// Aggregation goes on while a flush is in flight; one is in flight at a time.
+// Aggregation goes on while a flush is in flight; one is in flight at a time. Of live
+// traffic one begins as soon as the watermark has passed the end of a window, however
+// short the windows are, but not within a quarter of a second of the last; of a replay
+// at a barrier.
 // What cannot be used goes to REJECTS and into the account as malformed (a
 // retired run's as quarantined); the number of rows is what the header says, or
 // one for a message without a readable number. Of the groups only the first one

@@ -71,7 +71,8 @@ func (o *BarrierOptions) complete() error {
 // Barrier asks entry points to hold owners, and tells them where owners are. It is
 // safe for concurrent use.
 type Barrier struct {
-	o BarrierOptions
+	o       BarrierOptions
+	grumble grumble
 
 	mu      sync.Mutex
 	seen    uint64                       // revision up to which the register is known
@@ -125,7 +126,7 @@ func (b *Barrier) Run(ctx context.Context) error {
 func (b *Barrier) failed(ctx context.Context, err error, what string) {
 	if ctx.Err() == nil {
 		b.o.Count(Failed, 1)
-		b.o.Logger.Warn().Err(err).Msg(what)
+		b.o.Logger.WithLevel(b.grumble.level(b.o.Clock.Now())).Err(err).Msg(what)
 	}
 }
 

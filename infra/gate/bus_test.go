@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -363,4 +364,44 @@ func TestOptionsAreChecked(t *testing.T) {
 	if s := subject.Gate("a", "b"); s != "gate.a.b" {
 		t.Error(s)
 	}
+}
+
+// TestAnEntryPointBeforeItsBus starts while there is no server at all, lets writes in
+// after a while, and registers when the server comes.
+func TestAnEntryPointBeforeItsBus(t *testing.T) {
+	t.Parallel()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	away, err := bus.Open(t.Context(), bus.Options{URL: "nats://" + address, Patient: true, Partitions: 1, Logger: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = away.Close() }()
+	k, stop := keeper(t, KeeperOptions{Client: bustest.Client(t, away), Site: "eu", Name: "web-1", Away: 300 * time.Millisecond})
+	heldNow(t, k, "ann")
+	<-k.Ready()
+	entered(t, k, "ann")()
+	b := bustest.Start(t, func(o *bus.Options) { o.Partitions, o.Listen = 1, address })
+	near := bustest.Client(t, b)
+	eventually(t, "the entry point to register", func() bool {
+		all, err := Entries(t.Context(), near)
+		return err == nil && len(all) == 1 && all[0].Alive
+	})
+	m, end := barrier(t, BarrierOptions{Client: near, Name: "mover-1"})
+	h, err := m.Store("eu", barrierless{folder(t)}, false).Hold(t.Context(), "ann@example.com", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	heldNow(t, k, "ann@example.com")
+	h.Release()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	end()
 }

@@ -98,8 +98,9 @@ type Keeper struct {
 	owners map[string]*owner
 	over   ring // ids of holds that are over
 
-	register chan struct{}   // taken by who registers the entry point, or takes it out
-	mine     bool            // it has registered; its holder's
+	register chan struct{} // taken by who registers the entry point, or takes it out
+	mine     bool          // it has registered; its holder's
+	grumble  grumble
 	ctx      context.Context // of Run: what holds do ends with it
 	working  sync.WaitGroup
 }
@@ -218,6 +219,24 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 	defer stop()
 	return k.keep(ctx)
+}
+
+// grumble keeps what fails again and again from filling a log.
+type grumble struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+// level is that of a warning, at most once in a while.
+func (g *grumble) level(now time.Time) zerolog.Level {
+	const every = 10 * time.Second
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.last.IsZero() && now.Sub(g.last) < every {
+		return zerolog.DebugLevel
+	}
+	g.last = now
+	return zerolog.WarnLevel
 }
 
 // ring remembers the last names that were put into it.

@@ -89,7 +89,7 @@ func (k *Keeper) is(s state) bool {
 func (k *Keeper) failed(err error, what string) {
 	if k.ctx.Err() == nil {
 		k.o.Count(Failed, 1)
-		k.o.Logger.Warn().Err(err).Msg(what)
+		k.o.Logger.WithLevel(k.grumble.level(k.o.Clock.Now())).Err(err).Msg(what)
 	}
 }
 

@@ -6,7 +6,8 @@
 // integer counts. [Merge] is associative, commutative and exact, wherever the
 // cuts fall. What a rollup is (its key, its values, how each merges, its width
 // and its group) stands in one place, a [Rollup]; tables, codec, merge and the
-// Parquet matrices all follow from it.
+// Parquet matrices all follow from it. How wide the windows of the group owners are
+// is the bus's to say ([Widths]); a pane says so where it isn't the rollup's own.
 //
 // Failures: decoders return errors that wrap [ErrUndecodable] and never panic.
 package window
