@@ -12,6 +12,7 @@ import (
 	"penstock/consumers/decider/placement"
 	"penstock/consumers/redirector/directory"
 	"penstock/infra/clock"
+	"penstock/infra/gate"
 	"penstock/infra/geo"
 	"penstock/infra/publisher"
 	"penstock/pipeline/config"
@@ -74,6 +75,13 @@ func (e *Entry) start(ctx context.Context, v *alone) (string, error) {
 		return "", errors.Join(err, p.Close(ctx))
 	}
 	o.Locations, o.Publisher = d, p
+	keeper, err := e.keeper(v, d)
+	if err != nil {
+		return "", errors.Join(err, p.Close(ctx))
+	}
+	if keeper != nil {
+		o.Gate = keeper
+	}
 	proxy, err := entry.New(o)
 	if err != nil {
 		return "", errors.Join(err, p.Close(ctx))
@@ -83,6 +91,9 @@ func (e *Entry) start(ctx context.Context, v *alone) (string, error) {
 		awaitDirectory(ctx, v, d)
 		return proxy.Run(ctx)
 	})
+	if keeper != nil {
+		v.parts.Start("gate", keeper.Run)
+	}
 	for _, pool := range pools {
 		v.parts.Start("servers", pool.Run)
 	}
@@ -144,6 +155,31 @@ func closing(p *publisher.Publisher) func(ctx context.Context) error {
 		}
 		return err
 	}
+}
+
+// keeper is where movers hold writes, nil if they don't at this site.
+func (e *Entry) keeper(v *alone, d *directory.Directory) (*gate.Keeper, error) {
+	if !gated(e.Config, e.Site) {
+		return nil, nil
+	}
+	return gate.NewKeeper(gate.KeeperOptions{
+		Client: v.client, Name: e.Name, Site: e.Site, Learn: d.Learn, Sync: d.Sync, Logger: e.part("gate"),
+		Count: func(what string, n int64) { v.metrics.StoreEvents.Add(n, e.Site, what) },
+	})
+}
+
+// gated reports whether moves hold writes at the entry points of a site. By itself
+// only where its store may have no write barrier of its own: whether an S3 service
+// honours conditions shows only when it is asked.
+func gated(cfg *config.Config, site string) bool {
+	switch cfg.Entry.Barrier {
+	case "always":
+		return true
+	case config.Auto:
+		st, err := config.ParseStore(cfg.Site(site).Store)
+		return err == nil && st.Kind == "s3"
+	}
+	return false
 }
 
 // options maps the configuration, and makes the pools of servers: the site's own

@@ -254,8 +254,12 @@ func (v *serving) startExecutor(ctx context.Context) error {
 		return err
 	}
 	v.stores = stores
+	behind, runGate, err := v.gate(ctx, stores)
+	if err != nil {
+		return err
+	}
 	m, err := startMover(ctx, v.parts, v.bus, moverOptions{
-		Dir: v.dir("mover"), Name: v.Name, Stores: stores, Config: v.Config, DeleteAfter: v.Config.Placement.DeleteAfter.Std(),
+		Dir: v.dir("mover"), Name: v.Name, Stores: behind, Config: v.Config, DeleteAfter: v.Config.Placement.DeleteAfter.Std(),
 		Metrics: executorMeter{v.metrics, control.Placement}, Logger: v.Logger, Hook: v.Hook,
 	})
 	if err != nil {
@@ -268,5 +272,8 @@ func (v *serving) startExecutor(ctx context.Context) error {
 		}
 		return "commands are pending and none is delivered, or a move of before is being finished"
 	})
+	if runGate != nil {
+		v.parts.Start("gate", runGate) // It is needed until the last move has stopped.
+	}
 	return v.watchPurge(ctx, m)
 }
