@@ -380,7 +380,8 @@ func (b *Barrier) firm(ctx context.Context, q question) (*where, error) {
 
 // Store is a site's store whose Hold also keeps the site's entry points from letting
 // writes in. Where the store has a barrier of its own, that is left to do it, unless
-// always is set; then an entry point that doesn't answer is no reason to fail.
+// always is set: for services that write past it, so that it alone protects nothing,
+// and an entry point that doesn't answer fails the move all the same.
 func (b *Barrier) Store(site string, s objectstore.Store, always bool) *Store {
 	return &Store{Store: s, b: b, site: site, always: always}
 }

@@ -150,9 +150,6 @@ func (h *held) until(ctx context.Context, name string) error {
 			return nil // It has drained: it lets nothing in any more.
 		case clk.Now().Sub(heard) >= h.s.b.o.Silence:
 			h.s.b.o.Count(Silent, 1)
-			if h.own {
-				return nil // The store refuses who is too late.
-			}
 			return &SilentError{h.s.site, name}
 		}
 		if clk.Sleep(ctx, askAgain) != nil {
@@ -253,9 +250,6 @@ func (h *held) lose(name string) {
 
 // check says whether all entry points are known to hold still.
 func (h *held) check() error {
-	if h.own {
-		return nil // The store's own barrier says so itself.
-	}
 	now := h.s.b.o.Clock.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
