@@ -43,7 +43,7 @@ type alone struct {
 	server   *telemetry.Server
 }
 
-// run opens the bus and telemetry, lets start start the parts, which returns where
+// run opens the bus and telemetry, calls start, which starts the parts and returns where
 // they answer, and serves until the context ends (nil) or a part fails.
 func (a *Alone) run(ctx context.Context, role string, start func(ctx context.Context, v *alone) (addr string, err error)) (err error) {
 	if a.Config == nil || a.Name == "" || a.State == "" {

@@ -110,7 +110,7 @@ telemetry: {listen: "127.0.0.1:0"}
 // ask makes one request that must be answered with 200.
 func ask(t testing.TB, url string) {
 	t.Helper()
-	res, err := http.Get(url) //nolint:noctx // It is a server of the test.
+	res, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
