@@ -379,6 +379,7 @@ func TestAStartWithoutTheBus(t *testing.T) {
 		heldNow(t, strict, "ann")
 		<-strict.Ready()
 		entered(t, strict, "ann")()
+		time.Sleep(30 * time.Second) // It looks again and again, and messages travel.
 		if v, err := p.get(t.Context(), entryKey("a", "web-1")); err != nil || v == nil {
 			t.Errorf("not registered: %v", err)
 		}

@@ -68,9 +68,10 @@ func (s *sea) pick(n int) int {
 	return s.rng.IntN(n)
 }
 
-// travel is how long a message is under way: a moment, and sometimes seconds.
+// travel is how long a message is under way: a moment, and sometimes seconds, unless
+// the sea is calm.
 func (s *sea) travel() time.Duration {
-	if s.chance(0.02) {
+	if s.loss > 0 && s.chance(0.02) {
 		return s.between(6 * time.Second)
 	}
 	return s.between(20 * time.Millisecond)
