@@ -36,6 +36,7 @@ type body struct {
 
 	mu    sync.Mutex // of what follows; never held for long
 	whole bool       // kept is all that was read
+	talks bool       // the answer has begun
 	read  int64
 	err   error // what reading ended with; io.EOF is the end
 }
@@ -106,6 +107,27 @@ func (b *body) note(n int, err error) {
 	b.err = err
 }
 
+// hurry bounds how long the next bytes may take, unless the answer has begun.
+func (b *body) hurry(until time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.talks {
+		_ = b.control.SetReadDeadline(until) // where it can't be set, nothing is slow
+	}
+}
+
+// converse says that the answer begins. If the body has not ended by then both
+// talk to each other, as streams of gRPC do, and either may keep silent: whether
+// that lasts too long is for the server to say.
+func (b *body) converse() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err == nil && b.rate > 0 {
+		b.talks = true
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+}
+
 var past = time.Unix(1, 0)
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) }
@@ -154,8 +176,7 @@ func (b *body) next(p []byte) (int, error) {
 	var before time.Time
 	if b.rate > 0 {
 		before = b.sockets.Now()
-		due := b.grace + time.Duration(float64(read)/float64(b.rate)*float64(time.Second)) - b.waited
-		_ = b.control.SetReadDeadline(before.Add(due)) // where it can't be set, nothing is slow
+		b.hurry(before.Add(b.grace + time.Duration(float64(read)/float64(b.rate)*float64(time.Second)) - b.waited))
 	}
 	n, err := b.src.Read(p)
 	if b.rate > 0 {

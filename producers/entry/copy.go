@@ -27,8 +27,14 @@ func (x *exchange) answer(resp *http.Response, peer bool) {
 	for name, values := range resp.Header {
 		h[name] = values
 	}
+	if _, typed := h["Content-Type"]; !typed {
+		h["Content-Type"] = nil // else net/http would guess
+	}
 	x.label(h)
 	x.closeUnread(h)
+	if x.body != nil {
+		x.body.converse()
+	}
 	x.status = resp.StatusCode
 	if x.r.Method == http.MethodHead || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified {
 		x.w.WriteHeader(resp.StatusCode)

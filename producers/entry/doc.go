@@ -47,12 +47,15 @@
 // Penstock-Owner (ids escaped as in URLs), Penstock-Version, Penstock-Server, and
 // penstock-service and penstock-wait in Server-Timing. A request is a peer's if it
 // shows the peer key, or, where none is configured, comes from a trusted proxy.
+// Anybody behind such a proxy could have written what a peer writes: it has to take
+// Penstock-Hop off, and user, owner and version are not believed without the key.
 // From anybody else every Penstock-* header is taken off before anything looks at
 // it, and so are those that a gateway could take for one (Penstock_User).
 //
 // Services get the client's address in X-Forwarded-For, with X-Forwarded-Proto
-// and X-Forwarded-Host; what a client says itself in these and in Forwarded
-// counts only from a trusted proxy. Headers of the connection are taken off.
+// and X-Forwarded-Host; what a client says itself in any X-Forwarded-*, in
+// Forwarded and in X-Real-IP counts only from a trusted proxy. Host stays as the
+// client wrote it; Via is not added. Headers of the connection are taken off.
 // traceparent goes on with a span of the entry point's, in the client's trace or
 // in a new one.
 //

@@ -157,7 +157,6 @@ func (x *exchange) identify() bool {
 		h["Te"] = oneTrailers
 	}
 	if x.tunnel != "" {
-		x.values.hop[0] = x.tunnel
 		h["Upgrade"], h["Connection"] = []string{x.tunnel}, oneUpgrade
 	}
 	return x.prepare()
@@ -167,7 +166,7 @@ func (x *exchange) identify() bool {
 // for it.
 func (x *exchange) claims(h http.Header) (identify.Claims, bool) {
 	e := x.e
-	if !e.claims || x.hop != nil {
+	if !e.claims || x.hop != nil && x.hop.proven {
 		return nil, true
 	}
 	claims, err := e.tokens.Read(h["Authorization"])
@@ -189,7 +188,7 @@ func (x *exchange) claims(h http.Header) (identify.Claims, bool) {
 // whoAndWhat finds user, owner, class and place. What a peer found stays.
 func (x *exchange) whoAndWhat(q *identify.Request) {
 	e := x.e
-	if x.hop != nil {
+	if x.hop != nil && x.hop.proven {
 		x.user, x.owner = x.hop.user, x.hop.owner
 	} else {
 		var unusable bool

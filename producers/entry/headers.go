@@ -26,13 +26,17 @@ const (
 // hop is what another entry point of the service says of a request that it
 // forwarded.
 type hop struct {
-	from        string // its site
+	from string // its site
+	// proven is set if it has shown the key. Only then it is believed what follows.
+	proven      bool
 	user, owner string
 	version     uint64 // of the location that it believed, 0 if unknown
 }
 
 // takeHop reads what a peer says, if the request is from one: it has the key,
-// or, where there is none, comes from a trusted proxy.
+// or, where there is none, comes from a trusted proxy. Behind such a proxy anybody
+// could have written it: then it says only that the request was forwarded, and who
+// asks for what is found out here.
 func (e *Entry) takeHop(h http.Header, trusted bool) *hop {
 	from := first(h, headerHop)
 	if from == "" {
@@ -51,7 +55,10 @@ func (e *Entry) takeHop(h http.Header, trusted bool) *hop {
 		e.m.ignored("hop", "site")
 		return nil
 	}
-	p := &hop{from: from}
+	p := &hop{from: from, proven: len(e.o.PeerKey) > 0}
+	if !p.proven {
+		return p
+	}
 	p.version, _ = strconv.ParseUint(first(h, headerVersion), 10, 64) // absent is 0
 	p.user, p.owner = decodeID(first(h, headerUser)), decodeID(first(h, headerOwner))
 	return p
@@ -94,10 +101,10 @@ func ofHop(name string) bool {
 func ofHopLoosely(name string) bool {
 	name = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
 	switch name {
-	case "Content-Length", "Host", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip":
+	case "Content-Length", "Host", "Forwarded", "X-Real-Ip":
 		return true
 	}
-	return ofHop(name)
+	return strings.HasPrefix(name, forwardedPrefix) || ofHop(name)
 }
 
 // strip takes off what is about the client's connection, what its Connection
@@ -145,6 +152,20 @@ func upgradeOf(r *http.Request) string {
 	return u[0]
 }
 
+// forwardedPrefix begins the names of what proxies say of a request's way.
+const forwardedPrefix = "X-Forwarded-"
+
+// forgetWay takes off what a stranger says of a request's way.
+func forgetWay(h http.Header) {
+	delete(h, "Forwarded")
+	delete(h, "X-Real-Ip")
+	for name := range h {
+		if strings.HasPrefix(name, forwardedPrefix) {
+			delete(h, name)
+		}
+	}
+}
+
 // wantsTrailers reports whether the client takes trailers.
 func wantsTrailers(h http.Header) bool {
 	for _, line := range h["Te"] {
@@ -166,11 +187,9 @@ func (x *exchange) describeClient(h http.Header, r *http.Request, believed bool)
 		scheme = schemeHTTPS
 	}
 	if !believed {
-		delete(h, "Forwarded")
-		delete(h, "X-Real-Ip")
+		forgetWay(h)
 		h["X-Forwarded-For"], h["X-Forwarded-Proto"] = c.forwarded, scheme
-		x.values.host[0] = r.Host
-		h["X-Forwarded-Host"] = x.values.host[:]
+		set(h, "X-Forwarded-Host", r.Host, &x.values.host)
 		return
 	}
 	if prior := h["X-Forwarded-For"]; len(prior) > 0 {
@@ -187,8 +206,7 @@ func (x *exchange) describeClient(h http.Header, r *http.Request, believed bool)
 		h["X-Forwarded-Proto"] = scheme
 	}
 	if len(h["X-Forwarded-Host"]) == 0 {
-		x.values.host[0] = r.Host
-		h["X-Forwarded-Host"] = x.values.host[:]
+		set(h, "X-Forwarded-Host", r.Host, &x.values.host)
 	}
 }
 

@@ -107,7 +107,8 @@ type Limits struct {
 	// 75 s.
 	IdleTimeout time.Duration
 	// BodyRate is the least rate, in bytes a second, at which a body has to come,
-	// on average over the time that the entry point waited for it. Defaults to 256.
+	// on average over the time that the entry point waited for it, until its answer
+	// begins. Defaults to 256.
 	BodyRate int64
 	// BodyGrace is how much waiting is free. Defaults to 10 s.
 	BodyGrace time.Duration
@@ -162,7 +163,7 @@ type Options struct {
 	// Owner finds the owner; User finds who asks.
 	Owner, User []identify.Rule
 	// PeerKey is the secret among the entry points of one service; without it
-	// a hop counts only from a trusted proxy.
+	// a hop counts only from a trusted proxy, and finds out itself who asks for what.
 	PeerKey []byte
 	// Publisher takes the rows; nil: there are none.
 	Publisher Publisher

@@ -24,10 +24,14 @@ func (x *exchange) route() {
 	e := x.e
 	p := x.find()
 	for pause, followed := firstPause, false; ; {
+		way := e.router.decide(p, x.hop, !x.redirectable())
+		if way == serve {
+			p = e.router.served(p, x.hop)
+		}
 		x.at = p
 		var next place
 		answered := true
-		switch e.router.decide(p, x.hop, x.tunnel != "") {
+		switch way {
 		case serve:
 			next, answered = x.serveHere(p)
 		case forward:
@@ -61,6 +65,10 @@ func (x *exchange) route() {
 		}
 	}
 }
+
+// redirectable reports whether the client can be sent elsewhere: a change of
+// protocol can't, and what asks a server for itself (OPTIONS *) has no path.
+func (x *exchange) redirectable() bool { return x.tunnel == "" && x.r.URL.Path != "*" }
 
 func (x *exchange) find() place {
 	p, strange := x.e.router.find(x.owner)
@@ -103,7 +111,7 @@ func (x *exchange) leaveToClient(next place) {
 		x.misdirect(next)
 		return
 	}
-	if next.site != noSite && x.e.router.sites[next.site].URL != "" && x.tunnel == "" {
+	if next.site != noSite && x.e.router.sites[next.site].URL != "" && x.redirectable() {
 		x.redirectTo(next)
 		return
 	}
@@ -184,6 +192,7 @@ func (x *exchange) send(pool Upstream, peer bool) (next place, answered bool) {
 			return next, true
 		}
 		x.failed(attempt)
+		x.attempt = nil // it has its row
 		return next, false
 	}
 	x.answer(resp, peer)

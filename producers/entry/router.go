@@ -122,8 +122,8 @@ const (
 
 // decide says what is done with a request for data at p. hop is the version
 // that an entry point before this one believed when it forwarded the request
-// here; tunnel requests can't be redirected.
-func (r *router) decide(p place, hop *hop, tunnel bool) way {
+// here; a request that is bound to its connection can't be redirected.
+func (r *router) decide(p place, hop *hop, bound bool) way {
 	switch {
 	case p.site == noSite:
 		return nowhereToGo
@@ -139,10 +139,19 @@ func (r *router) decide(p place, hop *hop, tunnel bool) way {
 	}
 	s := &r.sites[p.site]
 	switch {
-	case s.URL != "" && !tunnel && (r.redirects || s.Peer == nil):
+	case s.URL != "" && !bound && (r.redirects || s.Peer == nil):
 		return redirect
 	case s.Peer != nil:
 		return forward
 	}
 	return nowhereToGo
+}
+
+// served is where data is that is served here. Of a hop the entry point before
+// this one may know more, also that this site has it.
+func (r *router) served(p place, hop *hop) place {
+	if hop != nil && (p.site != r.own || hop.version > p.version) {
+		return place{site: r.own, version: hop.version, known: hop.version > 0}
+	}
+	return p
 }

@@ -63,6 +63,9 @@ func (x *exchange) publish(done time.Time) {
 // whose clock is off shows as a negative network (P18).
 func (x *exchange) delays(r *event.Request, total time.Duration) {
 	if x.attempt == nil {
+		if x.held > 0 {
+			r.Wait = x.held.Microseconds()
+		}
 		return
 	}
 	wait, service, known := x.split(x.attempt)

@@ -176,6 +176,9 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%.20s: %v", a, err)
 		}
 	}
+	if c, err := open.Read([]string{"Bearer " + s, "Bearer " + s}); c != nil || !errors.Is(err, ErrToken) {
+		t.Errorf("two tokens: %v, %v", c, err)
+	}
 	for _, b := range []string{"", "x", "-----BEGIN X-----\n-----END X-----\n", "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----\n"} {
 		if _, err := ParseKey(true, []byte(b)); !errors.Is(err, ErrKey) {
 			t.Errorf("%q: %v", b, err)

@@ -141,6 +141,10 @@ func (t *Tokens) Read(authorization []string) (Claims, error) {
 	if len(authorization) == 0 {
 		return nil, nil
 	}
+	if len(authorization) > 1 {
+		// The service might read another one than is read here.
+		return nil, fmt.Errorf("more than one: %w", ErrToken)
+	}
 	scheme, token, ok := strings.Cut(authorization[0], " ")
 	if !ok || !strings.EqualFold(scheme, "bearer") {
 		return nil, nil
