@@ -39,6 +39,24 @@ func TestEncodingIsCanonical(t *testing.T) {
 			`"window":{"start":"2015-05-17T10:00:00Z","end":"2015-05-17T11:00:00Z"},"mode":"act","ttl":"24h0m0s",` +
 			`"reason":{"code":"OverCapacity","evidence":{"a":"<&>","b":1}},"supersedes":4,` +
 			`"placement":{"moves":[{"owner":"a@b.c","from":"us-east","to":"us-west","version":7,"bytes":18231}]}}`},
+		{"split", func() control.Command {
+			c := command()
+			c.Kind, c.Scope, c.Placement = control.Split, "frontend", nil
+			c.Reason = control.Reason{Code: "LowerDelay"}
+			c.Split = &control.SplitTable{
+				Table: []control.SplitRow{
+					{FromSite: "us-east", To: "search", Ratios: []control.SplitRatio{{Site: "us-east", Share: 0.62}, {Site: "us-west", Share: 0.38}}, WritesAt: "us-east"},
+					{FromSite: "us-west", To: "search"},
+				},
+				Probes: []control.Probe{{FromSite: "us-west", To: "search", Site: "us-east", Share: 0.05}},
+			}
+			return c
+		}(), `{"version":1,"kind":"split","scope":"frontend","epoch":5,` +
+			`"window":{"start":"2015-05-17T10:00:00Z","end":"2015-05-17T11:00:00Z"},"mode":"act","ttl":"24h0m0s",` +
+			`"reason":{"code":"LowerDelay"},"supersedes":4,"split":{"table":[` +
+			`{"from_site":"us-east","to":"search","ratios":[{"site":"us-east","share":0.62},{"site":"us-west","share":0.38}],"writes_at":"us-east"},` +
+			`{"from_site":"us-west","to":"search","ratios":[]}],` +
+			`"probes":[{"from_site":"us-west","to":"search","site":"us-east","share":0.05}]}}`},
 		{"decision without lists", &control.Decision{
 			Version: 1, Kind: control.Placement, Window: aWeek, Mode: control.Advise,
 			Operator: control.Operator{Mode: control.Advise, Rollback: &after}, Policy: digest, State: digest,

@@ -66,6 +66,14 @@ func DecodeCommand(body []byte) (*Command, error) {
 	case m.Placement != nil:
 		c.moves(m.Placement.Moves)
 	}
+	switch {
+	case m.Kind == Split && m.Split == nil:
+		c.fail("split", "", "a table")
+	case m.Kind != Split && m.Split != nil:
+		c.fail("split", "a table", "nothing, in a command of kind "+string(m.Kind))
+	case m.Split != nil:
+		c.split(m.Split)
+	}
 	if c.err != nil {
 		return nil, c.err
 	}

@@ -100,6 +100,9 @@ func (c Command) canonical() Command {
 	if c.Placement != nil && c.Placement.Moves == nil {
 		c.Placement = &Moves{Moves: []Move{}}
 	}
+	if c.Split != nil {
+		c.Split = c.Split.canonical()
+	}
 	return c
 }
 
