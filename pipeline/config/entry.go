@@ -11,6 +11,8 @@ type Entry struct {
 	TLS EntryTLS `yaml:"tls"`
 	// H2C takes HTTP/2 without TLS too.
 	H2C bool `yaml:"h2c"`
+	// ServersH2 speaks HTTP/2 to the site's servers, also without TLS: gRPC needs it.
+	ServersH2 bool `yaml:"servers_h2"`
 	// Component is the name of the service behind it.
 	Component string `yaml:"component"`
 	// Owner and User are rules that find whose data is asked for, and who asks; the
@@ -35,6 +37,8 @@ type Entry struct {
 	Drain Duration `yaml:"drain"`
 	// TrustedProxies are the networks whose word on the client's address counts.
 	TrustedProxies []string `yaml:"trusted_proxies"`
+	// ForwardedOnly reads that word in Forwarded only, never in X-Forwarded-For.
+	ForwardedOnly bool `yaml:"forwarded_only"`
 	// PeerKeyFile holds the secret by which entry points know each other.
 	PeerKeyFile string `yaml:"peer_key_file"`
 	// Barrier says when moves hold writes here: auto, where the store has no write
@@ -49,6 +53,9 @@ type Entry struct {
 	// ServerTiming is the metric of the header Server-Timing that holds the service
 	// time; empty takes app, total or the only one.
 	ServerTiming string `yaml:"server_timing"`
+	// TraceSample is the part of the traces that begin here that services are told to
+	// record.
+	TraceSample float64 `yaml:"trace_sample"`
 	// GeoIP is an mmdb file, or a folder with country ranges and centroids.
 	GeoIP string `yaml:"geoip"`
 	// Spool is the most that is kept on disk while the bus is away.
@@ -147,7 +154,7 @@ func defaultEntry() Entry {
 			Interval: Duration(5 * time.Second), Timeout: Duration(time.Second), Down: 3, Up: 2, Failures: 5,
 			Eject: Duration(10 * time.Second), MaxEjected: 0.5,
 		},
-		Spool: 1_000_000_000,
+		TraceSample: 1, Spool: 1_000_000_000,
 	}
 }
 

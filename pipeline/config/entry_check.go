@@ -14,14 +14,18 @@ func (c *checker) servers(at string, urls []string) {
 	seen := map[string]bool{}
 	for i, s := range urls {
 		p := fmt.Sprintf("%s.servers[%d]", at, i)
-		u, err := url.Parse(s)
-		c.need(err == nil && isHTTP(u) && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.User == nil, p, s, "an http or https URL without a path")
+		c.base(p, s)
 		c.need(!seen[s], p, s, "a server that is not listed before")
 		seen[s] = true
 	}
 }
 
-func isHTTP(u *url.URL) bool { return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" }
+// base checks a URL to which paths are added.
+func (c *checker) base(at, s string) {
+	u, err := url.Parse(s)
+	c.need(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.Trim(u.Path, "/") == "" &&
+		u.RawQuery == "" && !u.ForceQuery && u.Fragment == "" && u.User == nil, at, s, "an http or https URL without a path")
+}
 
 func (c *checker) entry(cfg *Config) {
 	e := &cfg.Entry
@@ -44,6 +48,7 @@ func (c *checker) entry(cfg *Config) {
 		_, err := netip.ParsePrefix(n)
 		c.need(err == nil, fmt.Sprintf("entry.trusted_proxies[%d]", i), n, "a network such as 10.0.0.0/8")
 	}
+	c.between("entry.trace_sample", e.TraceSample, 0, 1)
 	c.between("entry.replay", float64(e.Replay), 0, 64e6)
 	c.need(e.Spool >= 1_000_000, "entry.spool", strconv.FormatInt(int64(e.Spool), 10), "at least 1MB")
 	c.entryLimits(&e.Limits)

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -67,8 +66,7 @@ func (c *checker) sites(cfg *Config) {
 		c.degrees(p+".lat", s.Lat, 90)
 		c.degrees(p+".lon", s.Lon, 180)
 		if s.URL != "" {
-			u, err := url.Parse(s.URL)
-			c.need(err == nil && isHTTP(u), p+".url", s.URL, "an http or https URL")
+			c.base(p+".url", s.URL)
 		}
 		c.servers(p, s.Servers)
 		if s.Store != "" {
@@ -198,6 +196,9 @@ func (c *Config) Notes() []string {
 	var notes []string
 	if d := Default(); fmt.Sprint(c.Split) != fmt.Sprint(d.Split) || fmt.Sprint(c.Servers) != fmt.Sprint(d.Servers) || fmt.Sprint(c.Coding) != fmt.Sprint(d.Coding) {
 		notes = append(notes, "split, servers and coding are read and checked; this version decides placement only")
+	}
+	if len(c.Sites) > 1 && len(c.Entry.TrustedProxies) > 0 && c.Entry.PeerKeyFile == "" {
+		notes = append(notes, "entry.peer_key_file is not set: entry points take what comes from a trusted proxy for a peer's if it has the header Penstock-Hop, which those proxies have to take off")
 	}
 	return notes
 }

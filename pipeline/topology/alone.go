@@ -75,6 +75,7 @@ func (a *Alone) run(ctx context.Context, role string, start func(ctx context.Con
 	if v.server != nil {
 		defer v.server.Close()
 	}
+	defer v.until(ctx)()
 	addr, err := start(ctx, v)
 	if err != nil {
 		return errors.Join(err, v.parts.Stop())

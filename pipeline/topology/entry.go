@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"strings"
 	"time"
 
 	"penstock/consumers/decider/placement"
@@ -187,17 +188,14 @@ func gated(cfg *config.Config, site string) bool {
 func (e *Entry) options(v *alone) ([]*upstream.Pool, entry.Options, error) {
 	c, site := e.Config.Entry, e.Config.Site(e.Site)
 	o := entry.Options{
-		Answer: c.Answer, Component: c.Component, Drain: c.Drain.Std(), H2C: c.H2C, HashKey: []byte(e.Config.Privacy.UserKey),
-		Hold: c.Hold.Std(), Listen: c.Listen, Logger: e.part("entry"), Registerer: v.registry, Replay: int64(c.Replay),
-		Residency: residency(e.Config), ServerTiming: c.ServerTiming, Site: e.Site, Unknown: c.Unknown,
+		Answer: c.Answer, Component: c.Component, Drain: noneIfZero(c.Drain.Std()), ForwardedOnly: c.ForwardedOnly, H2C: c.H2C, HashKey: []byte(e.Config.Privacy.UserKey),
+		Hold: noneIfZero(c.Hold.Std()), Listen: c.Listen, Logger: e.part("entry"), Registerer: v.registry, Replay: noneIfZero(int64(c.Replay)),
+		Residency: residency(e.Config), ServerTiming: c.ServerTiming, Site: e.Site, TraceSample: noneIfZero(c.TraceSample), Unknown: c.Unknown,
 		Owner: rules(c.Owner), User: rules(c.User), JWT: entry.JWT{Required: c.JWT.Required},
 		Limits: entry.Limits{
 			Header: int(c.Limits.Header), Body: int64(c.Limits.Body), Connections: c.Limits.Connections,
 			HeaderTimeout: c.Limits.HeaderTimeout.Std(), IdleTimeout: c.Limits.IdleTimeout.Std(), BodyRate: noneIfZero(int64(c.Limits.BodyRate.PerSecond())),
 		},
-	}
-	if o.Replay == 0 {
-		o.Replay = -1
 	}
 	if e.Listen != "" {
 		o.Listen = e.Listen
@@ -208,14 +206,16 @@ func (e *Entry) options(v *alone) ([]*upstream.Pool, entry.Options, error) {
 	if err := e.secrets(&o); err != nil {
 		return nil, o, err
 	}
-	local, err := upstream.New(e.pool(v, e.Site, servers(site.Servers)))
+	lo := e.pool(v, e.Site, servers(site.Servers))
+	lo.H2 = c.ServersH2
+	local, err := upstream.New(lo)
 	if err != nil {
 		return nil, o, err
 	}
 	pools := []*upstream.Pool{local}
 	o.Local = local
 	for _, s := range e.Config.Sites {
-		es := entry.Site{Name: s.Name, URL: s.URL}
+		es := entry.Site{Name: s.Name, URL: strings.TrimRight(s.URL, "/")}
 		if s.Name != e.Site && s.URL != "" {
 			po := e.pool(v, s.Name, []upstream.Server{{Name: s.Name, URL: s.URL}})
 			po.Health.Path = "" // A peer says by its answers how it is.
@@ -234,29 +234,22 @@ func (e *Entry) options(v *alone) ([]*upstream.Pool, entry.Options, error) {
 func (e *Entry) pool(v *alone, site string, servers []upstream.Server) upstream.Options {
 	c := e.Config.Entry
 	return upstream.Options{
-		Name: site, Servers: servers, Buffer: int64(c.Replay), Logger: e.part("servers of " + site), Registerer: v.registry,
-		Retry: upstream.Retry{Attempts: c.Retry.Attempts, Budget: negativeIfZero(c.Retry.Budget)},
+		Name: site, Servers: servers, Buffer: min(int64(c.Replay), upstream.MaxBuffer), Logger: e.part("servers of " + site), Registerer: v.registry,
+		Retry: upstream.Retry{Attempts: c.Retry.Attempts, Budget: noneIfZero(c.Retry.Budget)},
 		Health: upstream.Health{
 			Path: c.Health.Path, Interval: c.Health.Interval.Std(), Timeout: c.Health.Timeout.Std(), Down: c.Health.Down, Up: c.Health.Up,
-			Failures: int(noneIfZero(int64(c.Health.Failures))), Eject: c.Health.Eject.Std(), MaxEjected: negativeIfZero(c.Health.MaxEjected),
+			Failures: noneIfZero(c.Health.Failures), Eject: c.Health.Eject.Std(), MaxEjected: noneIfZero(c.Health.MaxEjected),
 		},
 	}
 }
 
 // In the options of entry points and pools 0 is the default and less is none; in
 // the configuration 0 is none.
-func noneIfZero(n int64) int64 {
+func noneIfZero[T int | int64 | float64 | time.Duration](n T) T {
 	if n == 0 {
 		return -1
 	}
 	return n
-}
-
-func negativeIfZero(f float64) float64 {
-	if f == 0 {
-		return -1
-	}
-	return f
 }
 
 func servers(urls []string) []upstream.Server {
@@ -299,11 +292,11 @@ func (e *Entry) secrets(o *entry.Options) error {
 		}
 	}
 	if c.TLS.Cert != "" {
-		cert, err := tls.LoadX509KeyPair(c.TLS.Cert, c.TLS.Key)
+		cert, err := newCertificate(c.TLS.Cert, c.TLS.Key, clock.System(), o.Logger)
 		if err != nil {
 			return fmt.Errorf("entry.tls: %w", err)
 		}
-		o.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+		o.TLS = &tls.Config{GetCertificate: cert.get, MinVersion: tls.VersionTLS12}
 	}
 	if c.GeoIP != "" {
 		db, err := geo.Open(c.GeoIP)

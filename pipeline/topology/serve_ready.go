@@ -44,6 +44,21 @@ func (l *lookout) watch(name string, waiting func() string) {
 	l.watched = append(l.watched, watched{l.ready.Part(name), waiting})
 }
 
+// until makes the process not ready as soon as ctx ends, while its parts still
+// finish what runs. It must be called before look runs; release frees what it holds.
+func (l *lookout) until(ctx context.Context) (release func()) {
+	const stopping = "stopping"
+	l.watch("process", func() string {
+		if ctx.Err() != nil {
+			return stopping
+		}
+		return ""
+	})
+	process := l.watched[len(l.watched)-1].part
+	stop := context.AfterFunc(ctx, func() { process.NotReady(stopping) })
+	return func() { stop() }
+}
+
 // look asks each part how it stands until the context ends.
 func (l *lookout) look(ctx context.Context) error {
 	t := clock.System().NewTicker(lookEvery)

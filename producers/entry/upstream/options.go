@@ -126,7 +126,8 @@ type Retry struct {
 	Statuses []int
 }
 
-const maxBuffer = 64 << 10
+// MaxBuffer is the most that Options.Buffer may be, in bytes.
+const MaxBuffer = 64 << 10
 
 func orTime(v, def time.Duration) time.Duration {
 	if v < 0 {
@@ -143,7 +144,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Picker == nil {
 		o.Picker = &LeastOutstanding{}
 	}
-	o.Buffer = cmp.Or(o.Buffer, maxBuffer)
+	o.Buffer = cmp.Or(o.Buffer, MaxBuffer)
 	o.HeadLimit = cmp.Or(o.HeadLimit, 64<<10)
 	o.MaxIdle = cmp.Or(o.MaxIdle, 1024)
 	t := &o.Timeouts
@@ -160,8 +161,8 @@ func (o Options) withDefaults() (Options, error) {
 	switch {
 	case o.Buffer < 0 || o.HeadLimit < 0 || o.MaxIdle < 0 || o.MaxConns < 0 || r.Attempts < 0:
 		return o, fmt.Errorf("%w: a negative limit", ErrConfig)
-	case o.Buffer > maxBuffer:
-		return o, fmt.Errorf("%w: a buffer of more than %d bytes", ErrConfig, maxBuffer)
+	case o.Buffer > MaxBuffer:
+		return o, fmt.Errorf("%w: a buffer of more than %d bytes", ErrConfig, MaxBuffer)
 	case o.Health.MaxEjected > 1 || r.Budget > 1:
 		return o, fmt.Errorf("%w: a share above 1", ErrConfig)
 	case o.Health.Path != "" && o.Health.Path[0] != '/':
