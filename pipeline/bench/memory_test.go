@@ -9,6 +9,7 @@ import (
 	"penstock/consumers/aggregator/ledger"
 	"penstock/consumers/aggregator/rollup"
 	"penstock/schemas/event"
+	"penstock/schemas/window"
 )
 
 // memory is what a state takes, in bytes.
