@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"penstock/consumers/decider/placement"
 	"penstock/consumers/redirector/directory"
 	"penstock/infra/clock"
@@ -93,7 +95,7 @@ func (e *Entry) start(ctx context.Context, v *alone) (string, error) {
 		return proxy.Run(ctx)
 	})
 	if keeper != nil {
-		v.parts.Start("gate", keeper.Run)
+		v.parts.Start("gate", draining(keeper, e.part("gate")))
 	}
 	for _, pool := range pools {
 		v.parts.Start("servers", pool.Run)
@@ -167,6 +169,25 @@ func (e *Entry) keeper(v *alone, d *directory.Directory) (*gate.Keeper, error) {
 		Client: v.client, Name: e.Name, Site: e.Site, Learn: d.Learn, Sync: d.Sync, Logger: e.part("gate"),
 		Count: func(what string, n int64) { v.metrics.StoreEvents.Add(n, e.Site, what) },
 	})
+}
+
+// draining runs a keeper. When its part is stopped no request runs any more: it tells
+// movers that they need not ask this entry point until it is back.
+func draining(k *gate.Keeper, log zerolog.Logger) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		defer cancel()
+		stop := context.AfterFunc(ctx, func() {
+			defer cancel()
+			within, done := context.WithTimeout(running, flushWithin)
+			defer done()
+			if err := k.Drain(within); err != nil {
+				log.Warn().Err(err).Msg("moves from this site ask this entry point until it is back or forgotten")
+			}
+		})
+		defer stop()
+		return k.Run(running)
+	}
 }
 
 // gated reports whether moves hold writes at the entry points of a site. By itself
