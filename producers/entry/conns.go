@@ -6,7 +6,9 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"penstock/infra/clock"
 	"penstock/producers/entry/strict"
 )
 
@@ -89,6 +91,30 @@ func (c *conns) close() {
 		_ = n.Close()
 	}
 	c.begun.Wait()
+}
+
+// lookEvery is half of how long a request runs at most before its client is
+// watched, see strict.Conn.Look.
+const lookEvery = 25 * time.Millisecond
+
+// look watches the clients of requests that take their time, until ctx ends.
+func (c *conns) look(ctx context.Context) {
+	ticks := clock.System().NewTicker(lookEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C():
+		}
+		c.mu.Lock()
+		for n := range c.open {
+			if g := n.guard.Load(); g != nil {
+				g.Look()
+			}
+		}
+		c.mu.Unlock()
+	}
 }
 
 // tunnels are the connections that speak another protocol by now: net/http no

@@ -157,6 +157,11 @@ func (e *Entry) servers() {
 
 func (e *Entry) connContext(ctx context.Context, c net.Conn) context.Context {
 	guarded, _ := c.(*strict.Conn)
+	if guarded != nil {
+		var leave context.CancelFunc
+		ctx, leave = context.WithCancel(ctx)
+		guarded.Watch(leave)
+	}
 	return withClient(ctx, e.newClient(c.RemoteAddr().String(), guarded, e.tls != nil))
 }
 
@@ -184,6 +189,9 @@ func (e *Entry) Run(ctx context.Context) error {
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = e.plain.Serve(plain) }) // ends with its queue, after Shutdown
 	serving.Go(func() { _ = e.multi.Serve(multi) })
+	looking, done := context.WithCancel(context.Background())
+	var looks sync.WaitGroup
+	looks.Go(func() { e.conns.look(looking) })
 	failed := make(chan error, 1)
 	serving.Go(func() { failed <- e.accept(plain, multi) })
 	var err error
@@ -193,6 +201,8 @@ func (e *Entry) Run(ctx context.Context) error {
 	}
 	e.drain()
 	serving.Wait()
+	done()
+	looks.Wait()
 	if ctx.Err() == nil && err != nil {
 		return fmt.Errorf("entry point of %s: %w", e.o.Site, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"penstock/infra/clock"
+	"penstock/producers/entry/socket"
 	"penstock/producers/entry/strict"
 )
 
@@ -46,7 +47,7 @@ func (e *Entry) accept(plain, multi *queue) error {
 }
 
 func (e *Entry) take(c net.Conn, plain, multi *queue) {
-	counted := &counted{Conn: c, of: &e.conns, gauge: e.m.open}
+	counted := &counted{Conn: socket.Wrap(c), of: &e.conns, gauge: e.m.open}
 	if !e.conns.add(counted, e.o.Limits.Connections) {
 		e.m.connection("over-limit")
 		if e.tls == nil {

@@ -82,8 +82,10 @@ type Conn struct {
 	bodyFault  atomic.Pointer[Refusal]
 	waiting    atomic.Bool // for the first byte of a request, nothing under way
 	fresh      bool        // has had no request
+	watch      watch
 	mu         sync.Mutex
-	owner, own time.Time // read deadlines: net/http's, and of this package
+	owner, own time.Time    // read deadlines: net/http's, and of this package
+	writeBy    atomic.Int64 // write deadline of this package in ns since 1970, 0 if none
 }
 
 // New returns a Conn that reads c.
@@ -109,6 +111,7 @@ func (c *Conn) Waiting() bool { return c.waiting.Load() }
 // Answered says that a request was answered and the connection waits for the
 // next one. What was held for another protocol is HTTP again.
 func (c *Conn) Answered() {
+	c.unwatch()
 	// The head of the next one may be here, read while this one was answered.
 	c.waiting.Store(c.state != delivering)
 	c.started = c.clock.Now()
@@ -123,13 +126,20 @@ func (c *Conn) Answered() {
 }
 
 // Hijacked says that what follows isn't HTTP.
-func (c *Conn) Hijacked() { c.state = raw }
+func (c *Conn) Hijacked() {
+	c.unwatch()
+	c.state = raw
+}
 
 // Read implements net.Conn.
 func (c *Conn) Read(p []byte) (int, error) {
+	c.unwatch()
 	for {
 		switch c.state {
 		case inHead:
+			if c.later(p) {
+				return 0, nil
+			}
 			if err := c.readHead(); err != nil {
 				return 0, err
 			}
@@ -159,11 +169,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 }
 
 // Write implements net.Conn. A client that takes nothing is not waited for
-// longer than WriteTimeout.
+// longer than WriteTimeout and an eighth of it.
 func (c *Conn) Write(p []byte) (int, error) {
-	if c.limits.WriteTimeout > 0 {
-		_ = c.Conn.SetWriteDeadline(c.clock.Now().Add(c.limits.WriteTimeout)) // the write says what is wrong
-	}
+	c.patience()
 	return c.Conn.Write(p)
 }
 
@@ -311,7 +319,7 @@ func (c *Conn) headDeadline() time.Time {
 	case c.fresh, c.from < c.to:
 		return c.within(c.limits.HeaderTimeout)
 	}
-	return c.within(c.limits.IdleTimeout)
+	return c.idleDeadline()
 }
 
 func (c *Conn) within(d time.Duration) time.Time {

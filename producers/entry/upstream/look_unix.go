@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"syscall"
+
+	"penstock/producers/entry/socket"
 )
 
 // look deals with the socket of a connection that has been idle: a server that
@@ -66,25 +68,25 @@ func (l *look) next(fd uintptr) bool {
 			return true
 		}
 		l.asked = true
-		n, err := retried(syscall.Write, fd, l.request)
+		n, err := socket.Write(fd, l.request)
 		if errors.Is(err, syscall.EAGAIN) {
-			n, err = 0, nil
+			err = nil
 		}
-		l.got.wrote, l.got.err = max(n, 0), err
+		l.got.wrote, l.got.err = n, err
 		if err != nil || n < len(l.request) {
 			return true
 		}
 		l.conn.sent()
 		return false
 	}
-	n, err := retried(syscall.Read, fd, l.into)
+	n, err := socket.Read(fd, l.into)
 	switch {
 	case errors.Is(err, syscall.EAGAIN):
 		return false
 	case err == nil && n == 0:
 		err = io.EOF
 	}
-	l.got.n, l.got.err = max(n, 0), err
+	l.got.n, l.got.err = n, err
 	return true
 }
 
@@ -104,16 +106,6 @@ func (l *look) quiet() bool {
 
 // quiet reads from a socket. What it gets is lost, but so is the connection then.
 func quiet(fd uintptr, into []byte) bool {
-	_, err := retried(syscall.Read, fd, into[:1])
+	_, err := socket.Read(fd, into[:1])
 	return errors.Is(err, syscall.EAGAIN)
-}
-
-// retried makes a system call again if a signal came in between.
-func retried(call func(int, []byte) (int, error), fd uintptr, b []byte) (int, error) {
-	for {
-		n, err := call(int(fd), b)
-		if !errors.Is(err, syscall.EINTR) {
-			return n, err
-		}
-	}
 }
