@@ -42,6 +42,9 @@ type Entry struct {
 	Site string
 	// Listen overrides the configuration.
 	Listen string
+	// Silent entry points publish no events, to measure what those cost. Their
+	// heartbeats go on: windows wait for nobody.
+	Silent bool
 }
 
 // Run serves until the context ends, drains, and hands over its last events.
@@ -66,10 +69,7 @@ func (e *Entry) start(ctx context.Context, v *alone) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	p, err := publisher.New(ctx, publisher.Options{
-		Client: v.client, Entry: e.Name, MaxAge: liveAge, SpoolDir: e.dir("spool"), SpoolMax: int64(e.Config.Entry.Spool),
-		Logger: e.part("publisher"), Registerer: v.registry,
-	})
+	p, err := e.publisher(ctx, v)
 	if err != nil {
 		return "", err
 	}
@@ -77,7 +77,10 @@ func (e *Entry) start(ctx context.Context, v *alone) (string, error) {
 	if err != nil {
 		return "", errors.Join(err, p.Close(ctx))
 	}
-	o.Locations, o.Publisher = d, p
+	o.Locations = d
+	if !e.Silent {
+		o.Publisher = p
+	}
 	keeper, err := e.keeper(v, d)
 	if err != nil {
 		return "", errors.Join(err, p.Close(ctx))
@@ -103,6 +106,14 @@ func (e *Entry) start(ctx context.Context, v *alone) (string, error) {
 	v.parts.Start("publisher", closing(p))
 	v.parts.Start("directory", d.Run)
 	return proxy.Addr().String(), nil
+}
+
+// publisher is what hands the events to the bus.
+func (e *Entry) publisher(ctx context.Context, v *alone) (*publisher.Publisher, error) {
+	return publisher.New(ctx, publisher.Options{
+		Client: v.client, Entry: e.Name, MaxAge: liveAge, SpoolDir: e.dir("spool"), SpoolMax: int64(e.Config.Entry.Spool),
+		Logger: e.part("publisher"), Registerer: v.registry,
+	})
 }
 
 // watchLocations makes readiness wait until it is known where owners are.
