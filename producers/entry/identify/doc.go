@@ -9,8 +9,9 @@
 //
 // Paths are compared in their normal form ([Normal]): escapes of characters that
 // need none are undone, the others are in capitals, dot segments and empty
-// segments are gone. So one owner has one name however a client spells it. The
-// segments of a pattern are
+// segments are gone. Of what a pattern takes all escapes are undone: so one owner
+// has one name however a client spells it, and the one that the redirector and the
+// service know. The segments of a pattern are
 //
 //	text        itself
 //	*           any one segment

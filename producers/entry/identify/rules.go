@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/textproto"
+	"net/url"
 	"strings"
 	"unicode/utf8"
 
@@ -127,6 +128,7 @@ func (r *rule) value(q *Request, h *pseudonym.Hasher) string {
 	switch {
 	case r.pattern != nil:
 		v, _ = r.pattern.Match(q.Path)
+		v = decoded(v)
 	case r.Header != "":
 		if all := q.Header[r.Header]; len(all) > 0 {
 			v = all[0]
@@ -140,6 +142,18 @@ func (r *rule) value(q *Request, h *pseudonym.Hasher) string {
 	}
 	if r.Hash && v != "" {
 		return h.Text(v)
+	}
+	return v
+}
+
+// decoded undoes all escapes of what was taken from a path: an id is the same
+// whether a client escapes what it need not, and the same in a path as in a header.
+func decoded(v string) string {
+	if strings.IndexByte(v, '%') < 0 {
+		return v
+	}
+	if id, err := url.PathUnescape(v); err == nil {
+		return id
 	}
 	return v
 }

@@ -43,6 +43,8 @@ func TestTheFirstRuleThatYieldsCounts(t *testing.T) { // not parallel: it counts
 		unusable bool
 	}{
 		"path":                 {Request{Path: "/u/ada/x", Header: http.Header{"X-User": {"bea"}}}, "ada", false},
+		"path, escaped":        {Request{Path: Normal("/u/ann%40example.org%2f%C3%A9%20%41/x")}, "ann@example.org/é A", false},
+		"path, no UTF-8":       {Request{Path: Normal("/u/%ff/x")}, "", true},
 		"header":               {Request{Path: "/", Header: http.Header{"X-User": {"bea", "cleo"}, "Cookie": {"sid=1"}}}, "bea", false},
 		"cookie":               {Request{Path: "/", Header: http.Header{"Cookie": {"a=b; sid=\"1 2\"; sid=3"}}}, h.Text("1 2"), false},
 		"second cookie line":   {Request{Path: "/", Header: http.Header{"Cookie": {"a=b;;=;c", " sid = x ; sid=1"}}}, h.Text("1"), false},

@@ -176,7 +176,7 @@ func TestNothingOfAnAnswerIsTakenForTheNext(t *testing.T) {
 			<-sent
 		} else {
 			p.Close() // the next one is a bad connection again
-			p.servers[0].conns.shut(false)
+			p.servers[0].conns.mayKeep(true)
 		}
 	}
 	if st := p.Status()[0]; st.Requests != 20 || p.servers[0].stale.Load() != 10 {

@@ -123,12 +123,15 @@ func (s *conns) reap(before time.Time) {
 	}
 }
 
-// shut closes what is idle, and from now on what is given back.
-func (s *conns) shut(forGood bool) {
+// mayKeep says whether connections are kept from now on. If not, what is idle is
+// closed, and so is what is given back.
+func (s *conns) mayKeep(keep bool) {
 	s.mu.Lock()
-	s.closed = forGood
-	idle := s.idle
-	s.idle = nil
+	s.closed = !keep
+	var idle []*conn
+	if !keep {
+		idle, s.idle = s.idle, nil
+	}
 	s.mu.Unlock()
 	for _, c := range idle {
 		c.close()

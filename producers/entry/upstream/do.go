@@ -134,9 +134,6 @@ func (r *run) mayRepeat(reason string, now time.Time) bool {
 	default:
 		return false
 	}
-	if r.upload != nil && !r.upload.again() {
-		return false
-	}
 	if elsewhere && len(r.untried(r.p.current(now).members)) == 0 {
 		return false
 	}
@@ -144,7 +141,8 @@ func (r *run) mayRepeat(reason string, now time.Time) bool {
 		r.p.spent.Add(1)
 		return false
 	}
-	return true
+	// At last, for it takes the body away from the attempt that failed.
+	return r.upload == nil || r.upload.again(reason != ReasonConnect && reason != ReasonBusy)
 }
 
 // send makes one attempt at a server.

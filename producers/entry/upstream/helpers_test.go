@@ -253,7 +253,8 @@ func inMemory(t testing.TB, p *Pool, method string, answer []byte, most int) sai
 	s.conns.mu.Unlock()
 	c.idleSince = time.Now()
 	r := do(p, newRequest(t, method, "/", ""))
-	s.conns.shut(false)
+	s.conns.mayKeep(false)
+	s.conns.mayKeep(true)
 	if open, _ := s.conns.count(); open != 0 {
 		t.Fatalf("%d connections are open after an answer %q", open, answer)
 	}

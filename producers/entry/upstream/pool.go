@@ -114,12 +114,12 @@ func (p *Pool) Set(servers []Server) error {
 			next[i] = have
 			delete(old, key)
 		}
-		next[i].conns.shut(next[i].drain.Load())
+		next[i].conns.mayKeep(!next[i].drain.Load())
 	}
 	for _, s := range append(p.gone, p.servers...) {
 		if s.removed {
 			s.drain.Store(true)
-			s.conns.shut(true)
+			s.conns.mayKeep(false)
 		}
 	}
 	p.gone = p.stillRunning(append(p.gone, p.servers...))
@@ -249,7 +249,7 @@ func (p *Pool) Close() {
 	servers := append(append([]*server{}, p.servers...), p.gone...)
 	p.mu.Unlock()
 	for _, s := range servers {
-		s.conns.shut(true)
+		s.conns.mayKeep(false)
 	}
 	p.transport.CloseIdleConnections()
 	p.upgrades.CloseIdleConnections()

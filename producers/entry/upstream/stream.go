@@ -45,6 +45,7 @@ func (p *Pool) newTransport(h2 bool) *http.Transport {
 // kept from that, so that it can be sent to another server.
 type upload struct {
 	req     *http.Request
+	next    io.ReadCloser // for the next attempt; nil: the request's own body
 	touched atomic.Bool
 	sent    atomic.Int64
 	failed  atomic.Pointer[error] // of reading from the client
@@ -54,9 +55,19 @@ type upload struct {
 
 func newUpload(req *http.Request, now func() time.Time) *upload { return &upload{req: req, now: now} }
 
-// again reports whether the body can be sent once more.
-func (u *upload) again() bool {
-	return !hasBody(u.req) || !u.touched.Load() || u.req.GetBody != nil
+// again gets the body for one more attempt, and reports whether it can be had. An
+// attempt that had a connection may still begin to read what it was given, so that
+// the next one needs a body of its own.
+func (u *upload) again(connected bool) bool {
+	switch {
+	case !hasBody(u.req):
+		return true
+	case u.req.GetBody == nil:
+		return !connected && !u.touched.Load()
+	}
+	b, err := u.req.GetBody()
+	u.next = b
+	return err == nil
 }
 
 // wrongLength reports whether the body was not as long as the request says.
@@ -66,20 +77,17 @@ func (u *upload) wrongLength() bool {
 }
 
 // body returns the body for the next attempt.
-func (u *upload) body() (io.ReadCloser, error) {
+func (u *upload) body() io.ReadCloser {
 	if !hasBody(u.req) {
-		return http.NoBody, nil
+		return http.NoBody
 	}
 	b := u.req.Body
-	if u.touched.Load() {
-		var err error
-		if b, err = u.req.GetBody(); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrRequestBody, err)
-		}
+	if u.next != nil {
+		b, u.next = u.next, nil
 	}
 	u.sent.Store(0)
 	u.ended.Store(nil)
-	return &uploadReader{u, b}, nil
+	return &uploadReader{u, b}
 }
 
 type uploadReader struct {
@@ -148,15 +156,11 @@ func (r *run) stream(s *server, x *exchange) (*http.Response, error) {
 	if err := checkRequest(r.req, s); err != nil {
 		return nil, err
 	}
-	b, err := r.upload.body()
-	if err != nil {
-		return nil, err
-	}
 	t := &times{}
 	out := r.req.WithContext(httptrace.WithClientTrace(r.ctx, t.trace(r.p.o.Clock.Now)))
 	u := *r.req.URL
 	u.Scheme, u.Host = s.url.Scheme, s.url.Host
-	out.URL, out.Body, out.GetBody, out.Close = &u, b, nil, false
+	out.URL, out.Body, out.GetBody, out.Close = &u, r.upload.body(), nil, false
 	if out.Header = r.req.Header.Clone(); out.Header == nil {
 		out.Header = http.Header{}
 	}
