@@ -34,6 +34,9 @@ type entry struct {
 	fence bool
 	// loose entries hold nothing up and are not sent again.
 	loose bool
+	// first entries are sent before all others. There is one at a time, its number
+	// is 0.
+	first bool
 
 	done       bool
 	inFlight   bool

@@ -36,6 +36,7 @@ type outbox struct {
 	bytes  int64             // in flight
 	held   int64             // bodies in memory
 	fenced bool              // a fence is in flight
+	heard  time.Time // when something was acknowledged last
 	pause  time.Duration
 	until  time.Time // nothing is sent before
 	drops  [][]event.Dropped
@@ -91,8 +92,10 @@ func (o *outbox) add(e *entry) {
 // enter numbers an entry. The lock is held, as for all that follow unless they
 // say that they take it.
 func (o *outbox) enter(e *entry) {
-	o.number++
-	e.number = o.number
+	if !e.first {
+		o.number++
+		e.number = o.number
+	}
 	if !e.loose {
 		o.undone = append(o.undone, e)
 	}
@@ -214,9 +217,10 @@ func nothing() {}
 
 // acked ends an entry that the bus has. It takes the lock, and returns what to
 // call after it.
-func (o *outbox) acked(number uint64) (*entry, func()) {
+func (o *outbox) acked(number uint64, now time.Time) (*entry, func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.heard = now
 	e := o.find(number)
 	if e == nil || e.done {
 		return nil, nothing
@@ -254,6 +258,22 @@ func (o *outbox) finish(e *entry, err error) func() {
 		return nothing
 	}
 	return func() { e.onDone(err) }
+}
+
+// silent reports whether something was sent at least d ago and nothing was
+// answered since. It takes the lock.
+func (o *outbox) silent(now time.Time, d time.Duration) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.flight) == 0 || now.Sub(o.heard) < d {
+		return false
+	}
+	for _, e := range o.flight {
+		if now.Sub(e.sent) >= d {
+			return true
+		}
+	}
+	return false
 }
 
 // inFlight lists what has no answer. It takes the lock.

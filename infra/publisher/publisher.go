@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -39,6 +40,8 @@ type Publisher struct {
 	err        error         // set before failure is closed
 	complained atomic.Int64  // ms, when last
 	beating    atomic.Bool   // a heartbeat has no answer yet
+	ceiling    atomic.Int64  // µs; what a live watermark does not pass
+	resending  atomic.Int32  // earlier runs of the spool that are not ended yet
 	scratch    []*entry      // the pump's
 }
 
@@ -59,6 +62,7 @@ func New(_ context.Context, o Options) (*Publisher, error) {
 	}
 	p.out = newOutbox(p.live, o.queueMax, o.InFlightMax, o.Partitions, count)
 	p.horizon.Store(earliest)
+	p.ceiling.Store(math.MaxInt64)
 	now := o.Clock.Now()
 	for i := range p.slots {
 		p.slots[i].lastCut, p.slots[i].horizon = now, earliest

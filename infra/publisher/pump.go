@@ -200,7 +200,7 @@ func (p *Publisher) answered(number uint64, err error) {
 		}
 		return
 	}
-	e, after := p.out.acked(number)
+	e, after := p.out.acked(number, p.o.Clock.Now())
 	if e == nil {
 		return
 	}

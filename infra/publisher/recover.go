@@ -72,7 +72,11 @@ func (p *Publisher) resend(r *oldRun) {
 		e.old = end
 		p.out.add(e)
 	}
-	p.out.add(&entry{fence: true, mark: end, onDone: func(error) { p.spool.finish(r.head.run) }})
+	p.resending.Add(1)
+	p.out.add(&entry{fence: true, mark: end, onDone: func(error) {
+		p.resending.Add(-1)
+		p.spool.finish(r.head.run)
+	}})
 }
 
 // load reads the files of the folder, oldest run first.

@@ -86,7 +86,7 @@ func (p *Publisher) watermark(s *slot, now time.Time) int64 {
 	if !p.live {
 		return p.horizon.Load()
 	}
-	s.horizon = max(s.horizon, now.Add(-p.o.Disorder).UnixMicro())
+	s.horizon = max(s.horizon, p.tide(now))
 	return s.horizon
 }
 
