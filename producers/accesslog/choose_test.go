@@ -100,9 +100,10 @@ request_uri "/a" target: op=read owner=a
 upstream_header_time - upstream_connect_time "0.2 - 0.1" service_us: service_us=100000
 request_time "0.3" total_us: service_us=100000 network_us=200000
 `},
-		{"json", `{"time": 1577836800, "url": "/a", "deep": {"x": [1]}, "host": null}`, `time "1577836800" time: time=2020-01-01T00:00:00Z
+		{"json", `{"time": 1577836800, "code": 200, "url": "/a", "deep": {"x": [1]}, "host": null}`, `time "1577836800" time: time=2020-01-01T00:00:00Z
  "" method: op=read owner=a (the mapping's default)
 url "/a" target: op=read owner=a
+code "200" status: status=200
 deep.x "[1]": no column takes it
 host "null": no column takes it
 `},

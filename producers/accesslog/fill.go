@@ -59,8 +59,12 @@ func (p *Parser) value(v *variant, c column, s *source) ([]byte, outcome) {
 		if b == nil {
 			return nil, outcomeAbsent
 		}
-		if c.needsRow() {
+		switch {
+		case c == colStatus:
+			p.row.asked = true
+		case c.needsRow():
 			p.row.anyField = true
+			p.row.asked = p.row.asked || c != colTarget && c != colOwner
 		}
 		if isDash(b) || len(b) == 0 && !s.emptyCount || s.null && string(b) == "null" {
 			if s.lookup == nil || s.lookup[string(b)] == "" {

@@ -65,6 +65,7 @@ type rowState struct {
 	target   bool
 	targetOK bool
 	anyField bool // a field of the request stands on the line
+	asked    bool // one that only requests have
 	owner    bool // set by a column of its own
 	bad      bool
 }
@@ -181,8 +182,8 @@ func (p *Parser) parse(v *variant, line []byte, r *event.Request) (n int, err er
 func (p *Parser) finish(v *variant, line []byte, r *event.Request) error {
 	row, b := &p.row, v.bound
 	if b.request || b.method || b.target {
-		if b.needs && !row.anyField {
-			return lineError("request", 1, line, "a request, or its method and target")
+		if b.needs && !row.anyField || b.guessed && !row.asked {
+			return lineError("request", 1, line, "a request, or its target with its method or status")
 		}
 		if !row.request {
 			p.finishParts(b)

@@ -67,6 +67,8 @@ type bound struct {
 	only  []int // the fields of the shape's conditions
 	// needs says that a line without any field of the request is none.
 	needs bool
+	// guessed says that the names of fields are: a path alone is no request then.
+	guessed bool
 	// request and parts say which rules there are.
 	request, method, target bool
 }
@@ -75,6 +77,7 @@ type bound struct {
 // are collected.
 func (f *Format) bind(s *shape, names []string) (*bound, error) {
 	b := &bound{shape: s, names: slices.Clone(names), needs: s.kind == shapeJSON || s.kind == shapeDelimited}
+	b.guessed = f.generic && s.kind == shapeJSON
 	for c := range numColumns {
 		sources := f.columns[c.String()]
 		if value, ok := s.set[c.String()]; ok {

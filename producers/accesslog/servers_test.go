@@ -169,7 +169,7 @@ backend app
 `, sink.LocalAddr(), address, format, back.Address)
 		})
 		send(t, front.Address, someRequests(front.Address)...)
-		log := received(t, sink, "/away", "<BADREQ>")
+		log := received(t, sink, "/a/b", "/caf", "/away", "<BADREQ>")
 		got := parseLog(t, log, ChoiceOptions{Name: name, Sample: log})
 		if got.choice.Wrapping != WrapSyslog || len(got.faults) > 0 {
 			t.Fatalf("%s: %s, %s\n%s", name, got.choice, got.malformed(), log)
