@@ -1,0 +1,239 @@
+package solve_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize/convex/lp"
+
+	"penstock/consumers/decider/split/solve"
+)
+
+// Greedy against the optimum on 1,000 random instances: the distribution is
+// printed, the optimum is never worse, and both keep within the capacities.
+func TestGreedyAgainstTheOptimumOnAThousandInstances(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 1_000))
+	var ratios, gaps []float64
+	var steps int
+	for i := range 1_000 {
+		s := shape{components: 2 + r.IntN(9), sites: 2 + r.IntN(4), tree: r.IntN(2) == 0, curved: i%4 == 3, slack: 0.7 + r.Float64()*1.5}
+		in := random(r, s)
+		greedy := in.Greedy()
+		best, err := in.Optimal()
+		if err != nil {
+			t.Fatalf("%d, %+v: %v", i, s, err)
+		}
+		feasible(t, in, greedy, false)
+		feasible(t, in, best, false)
+		g, o := in.Cost(greedy), in.Cost(best)
+		if o > g*(1+1e-6) {
+			t.Errorf("%d, %+v: optimum %v, greedy %v", i, s, o, g)
+		}
+		if gap := (o - best.Bound) / o; math.Abs(gap) > 1e-6 {
+			t.Errorf("%d, %+v: optimum %v, bound %v", i, s, o, best.Bound)
+		}
+		ratios, gaps = append(ratios, g/o), append(gaps, (o-best.Bound)/o)
+		steps += best.Steps
+	}
+	slices.Sort(ratios)
+	var text []string
+	for _, q := range []float64{0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1} {
+		text = append(text, fmt.Sprintf("p%g %.4f", q*100, ratios[int(q*float64(len(ratios)-1))]))
+	}
+	same := 0
+	for _, x := range ratios {
+		if x < 1+1e-6 {
+			same++
+		}
+	}
+	t.Logf("cost of greedy over the optimum on %d instances: %s; optimal in %d; largest gap to the bound %.1e; %d steps",
+		len(ratios), strings.Join(text, ", "), same, slices.Max(gaps), steps)
+	if same < 50 || same == len(ratios) || ratios[len(ratios)/2] > 1.2 {
+		t.Errorf("greedy is optimal in %d of %d, the median ratio is %v: the instances say nothing", same, len(ratios), ratios[len(ratios)/2])
+	}
+}
+
+// The same optimum by the textbook's programme, flows over links, in a solver of
+// others.
+func TestOptimumAgainstLinksInGonum(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 2))
+	for i := range 60 {
+		s := shape{components: 2 + r.IntN(3), sites: 2 + r.IntN(2), tree: r.IntN(2) == 0, slack: 1.05 + r.Float64()}
+		in := random(r, s)
+		best, err := in.Optimal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := links(t, in)
+		if got := in.Cost(best); math.Abs(got-want) > 1e-5*want {
+			t.Errorf("%d, %+v: got %v, the other programme says %v", i, s, got, want)
+		}
+	}
+}
+
+// links solves min Σ flow·cost under conservation and capacities, with a variable
+// for every (choice, from site, to site) and one for what a capacity has left.
+func links(t *testing.T, in *solve.Instance) float64 {
+	t.Helper()
+	m := in.Sites
+	first := make([]int, len(in.Choices))
+	vars := 0
+	for c := range in.Choices {
+		first[c] = vars
+		if vars += m; in.Choices[c].From != solve.Source {
+			vars += m*m - m
+		}
+	}
+	slack := vars
+	vars += in.Components * m
+	cost := make([]float64, vars)
+	var rows [][]float64
+	var right []float64
+	arrive := make([][]float64, in.Components*m) // by replica, as a row
+	for r := range arrive {
+		arrive[r] = make([]float64, vars)
+	}
+	for c := range in.Choices {
+		l := in.Choices[c].Legs[0]
+		for k, x := range l.Cost {
+			cost[first[c]+k] = l.Ratio * (x + in.Service[l.To*m+k%m])
+			arrive[l.To*m+k%m][first[c]+k] += l.Ratio
+		}
+	}
+	for c := range in.Choices {
+		ch := &in.Choices[c]
+		if ch.From == solve.Source {
+			row := make([]float64, vars)
+			for p := range m {
+				row[first[c]+p] = 1
+			}
+			rows, right = append(rows, row), append(right, ch.Rate)
+			continue
+		}
+		for n := range m {
+			row := make([]float64, vars)
+			for p := range m {
+				row[first[c]+n*m+p] = 1
+			}
+			for k, x := range arrive[ch.From*m+n] {
+				row[k] -= x
+			}
+			rows, right = append(rows, row), append(right, 0)
+		}
+	}
+	for r := range arrive {
+		row := slices.Clone(arrive[r])
+		row[slack+r] = 1
+		rows, right = append(rows, row), append(right, in.Capacity[r])
+	}
+	a := mat.NewDense(len(rows), vars, nil)
+	for i, row := range rows {
+		a.SetRow(i, row)
+	}
+	least, _, err := lp.Simplex(cost, a, right, 1e-10, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return least
+}
+
+// Without capacities the best is a map per caller: on trees that of all maps
+// component → site, elsewhere at least as good.
+func TestWithoutCapacitiesAgainstAllMaps(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 3))
+	for i := range 300 {
+		s := shape{components: 2 + r.IntN(4), sites: 2 + r.IntN(2), tree: i%2 == 0, slack: 1, missing: 0.2}
+		in := random(r, s)
+		for c := range in.Capacity {
+			in.Capacity[c] = math.Inf(1)
+		}
+		plan := in.Greedy()
+		feasible(t, in, plan, false)
+		best, err := in.Optimal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := in.Cost(plan), allMaps(in)
+		if o := in.Cost(best); math.Abs(o-got) > 1e-9*got {
+			t.Errorf("%d: optimum %v, greedy without capacities %v", i, o, got)
+		}
+		if s.tree && math.Abs(got-want) > 1e-9*want || got > want*(1+1e-9) {
+			t.Errorf("%d, %+v: got %v, best of all maps %v", i, s, got, want)
+		}
+	}
+}
+
+// allMaps tries every map of components but those that sources call, which may
+// differ by source.
+func allMaps(in *solve.Instance) float64 {
+	m, total := in.Sites, 0.0
+	for c := range in.Choices {
+		if ch := &in.Choices[c]; ch.From == solve.Source {
+			best := math.Inf(1)
+			at := make([]int, in.Components)
+			var try func(j int)
+			try = func(j int) {
+				if j == in.Components {
+					best = min(best, ofMap(in, ch, at))
+					return
+				}
+				for n := range m {
+					at[j] = n
+					try(j + 1)
+				}
+			}
+			try(0)
+			total += best * ch.Rate
+		}
+	}
+	return total
+}
+
+// ofMap is what a call of the source costs by one map. Components are numbered
+// callers first.
+func ofMap(in *solve.Instance, source *solve.Choice, at []int) float64 {
+	m := in.Sites
+	calls := make([]float64, in.Components)
+	var sum float64
+	go1 := func(l solve.Leg, n int, x float64) {
+		p := at[l.To]
+		sum += x * l.Ratio * (l.Cost[n*m+p] + in.Service[l.To*m+p])
+		calls[l.To] += x * l.Ratio
+	}
+	go1(source.Legs[0], 0, 1)
+	for j := range in.Components {
+		for c := range in.Choices {
+			if in.Choices[c].From == j && calls[j] > 0 {
+				go1(in.Choices[c].Legs[0], at[j], calls[j])
+			}
+		}
+	}
+	return sum
+}
+
+func BenchmarkGreedy100x10(b *testing.B) { benchmark(b, 1.3, func(in *solve.Instance) { in.Greedy() }) }
+
+func BenchmarkGreedyTight(b *testing.B) { benchmark(b, 1.02, func(in *solve.Instance) { in.Greedy() }) }
+
+func BenchmarkOptimal100x10(b *testing.B) {
+	benchmark(b, 1.3, func(in *solve.Instance) {
+		p, err := in.Optimal()
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(p.Steps), "steps")
+	})
+}
+
+func benchmark(b *testing.B, slack float64, f func(*solve.Instance)) {
+	in := random(rand.New(rand.NewPCG(5, 4)), shape{components: 100, sites: 10, slack: slack})
+	b.ReportAllocs()
+	for b.Loop() {
+		f(in)
+	}
+}
