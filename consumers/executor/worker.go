@@ -163,7 +163,7 @@ func (x *Executor) apply(ctx context.Context, c *command) error {
 	if ttl, err := time.ParseDuration(c.TTL); err == nil && age > ttl {
 		return x.o.Target.Decline(ctx, c.Command, control.Expired, answer)
 	}
-	return x.o.Target.Apply(ctx, c.Command, answer)
+	return x.o.Target.Apply(WithSent(ctx, c.meta.Timestamp), c.Command, answer)
 }
 
 // acknowledge tells the server and waits for its word, through troubles of the

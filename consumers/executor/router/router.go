@@ -108,6 +108,17 @@ func (r *Router) Stay(l Link, site string) (Choice, bool) {
 	return c.at(i), true
 }
 
+// Writes is Pick for a request that writes: the site that the row has for writes,
+// whatever its shares and health, since no other may take them; where it has none,
+// they go as reads do.
+func (r *Router) Writes(l Link, key string) Choice {
+	c := r.force.Load().links[l]
+	if c == nil || c.row.WritesAt == "" {
+		return r.Pick(l, key)
+	}
+	return Choice{Site: c.row.WritesAt, Epoch: c.epoch, Known: true}
+}
+
 // Enter is Pick, or Stay where site is given and the session may stay, for a
 // request that Drain is to wait for. The request ends with Choice.Leave.
 func (r *Router) Enter(l Link, key, site string) Choice {
@@ -155,11 +166,9 @@ func (r *Router) Put(_ context.Context, t Table) (changes int, err error) {
 	if t.Epoch != 0 && t.Epoch < r.newest[t.From] {
 		return 0, fmt.Errorf("epoch %d of %.80q, epoch %d is known: %w", t.Epoch, t.From, r.newest[t.From], ErrOlder)
 	}
-	for _, row := range t.Rows {
-		for _, ratio := range row.Ratios {
-			if len(r.sites) > 0 && !r.sites[ratio.Site] {
-				return 0, fmt.Errorf("table of %.80q: site %.80q: %w", t.From, ratio.Site, ErrAbsent)
-			}
+	for _, site := range t.sites() {
+		if len(r.sites) > 0 && !r.sites[site] {
+			return 0, fmt.Errorf("table of %.80q: site %.80q: %w", t.From, site, ErrAbsent)
 		}
 	}
 	now := r.tables[t.From]
@@ -213,7 +222,7 @@ func (r *Router) ready(l Link, row Row, epoch uint64, old *choice) (*choice, err
 	for i, ratio := range row.Ratios {
 		replica := Replica{row.To, ratio.Site}
 		down[i], draining[i] = r.down[replica], r.draining[replica]
-		visits[i] = counterOf(r.visits, replica)
+		visits[i] = of(r.visits, replica)
 	}
 	if old != nil && sameRow(old.row, row) && slices.Equal(old.down, down) && slices.Equal(old.draining, draining) {
 		c := *old
@@ -224,7 +233,7 @@ func (r *Router) ready(l Link, row Row, epoch uint64, old *choice) (*choice, err
 	if err != nil {
 		return nil, err
 	}
-	c.visits, c.turn = visits, counterOf(r.turns, l)
+	c.visits, c.turn = visits, of(r.turns, l)
 	c.follow(old)
 	return c, nil
 }
@@ -301,7 +310,7 @@ const drainLook = 5 * time.Millisecond
 func (r *Router) Drain(ctx context.Context, replica Replica) (remaining int, err error) {
 	r.mu.Lock()
 	r.mark(r.draining, replica, true)
-	running := counterOf(r.visits, replica)
+	running := of(r.visits, replica)
 	r.mu.Unlock()
 	for running.Load() > 0 {
 		if r.o.Clock.Sleep(ctx, drainLook) != nil {
@@ -323,15 +332,16 @@ func (r *Router) Undrain(_ context.Context, replica Replica) error {
 	return nil
 }
 
-func counterOf[K comparable, C any](counters map[K]*C, k K) *C {
-	c := counters[k]
+// of returns what a map holds for a key, and makes it.
+func of[K comparable, C any](all map[K]*C, k K) *C {
+	c := all[k]
 	if c == nil {
 		c = new(C)
-		counters[k] = c
+		all[k] = c
 	}
 	return c
 }
 
 func sameRow(a, b Row) bool {
-	return a.FromSite == b.FromSite && a.To == b.To && slices.Equal(a.Ratios, b.Ratios)
+	return a.FromSite == b.FromSite && a.To == b.To && a.WritesAt == b.WritesAt && slices.Equal(a.Ratios, b.Ratios)
 }

@@ -23,6 +23,8 @@ func table(epoch uint64, shares ...float64) Table {
 	return Table{From: link.From, Epoch: epoch, Rows: []Row{row}}
 }
 
+func ratio(site string, share float64) Ratio { return Ratio{Site: site, Share: share} }
+
 func with(t interface{ Fatal(...any) }, tables ...Table) *Router {
 	r := New(Options{})
 	for _, each := range tables {
@@ -238,13 +240,13 @@ func TestRefused(t *testing.T) {
 	row := func(ratios ...Ratio) Table {
 		return Table{From: "frontend", Epoch: 5, Rows: []Row{{FromSite: "east", To: "search", Ratios: ratios}}}
 	}
-	twice := row(Ratio{"0", 1})
+	twice := row(ratio("0", 1))
 	twice.Rows = append(twice.Rows, twice.Rows[0])
 	many := row()
 	for i := range MaxSites + 1 {
-		many.Rows[0].Ratios = append(many.Rows[0].Ratios, Ratio{strconv.Itoa(i), 1})
+		many.Rows[0].Ratios = append(many.Rows[0].Ratios, ratio(strconv.Itoa(i), 1))
 	}
-	old := row(Ratio{"0", 1})
+	old := row(ratio("0", 1))
 	old.Epoch = 3
 	for name, tc := range map[string]struct {
 		t   Table
@@ -252,16 +254,15 @@ func TestRefused(t *testing.T) {
 	}{
 		"an older epoch":      {old, ErrOlder},
 		"no component":        {Table{Epoch: 5, Rows: old.Rows}, ErrTable},
-		"no rows":             {Table{From: "frontend", Epoch: 5}, ErrTable},
 		"a link twice":        {twice, ErrTable},
-		"a site twice":        {row(Ratio{"0", 1}, Ratio{"0", 1}), ErrTable},
-		"a site of no name":   {row(Ratio{"", 1}), ErrTable},
-		"a callee of no name": {Table{From: "frontend", Epoch: 5, Rows: []Row{{Ratios: []Ratio{{"0", 1}}}}}, ErrTable},
+		"a site twice":        {row(ratio("0", 1), ratio("0", 1)), ErrTable},
+		"a site of no name":   {row(ratio("", 1)), ErrTable},
+		"a callee of no name": {Table{From: "frontend", Epoch: 5, Rows: []Row{{Ratios: []Ratio{ratio("0", 1)}}}}, ErrTable},
 		"too many sites":      {many, ErrTable},
-		"all 0":               {row(Ratio{"0", 0}, Ratio{"1", 0}), ErrShares},
+		"all 0":               {row(ratio("0", 0), ratio("1", 0)), ErrShares},
 		"no site":             {row(), ErrShares},
-		"not a number":        {row(Ratio{"0", math.NaN()}), ErrShares},
-		"a site that isn't":   {row(Ratio{"elsewhere", 1}), ErrAbsent},
+		"not a number":        {row(ratio("0", math.NaN())), ErrShares},
+		"a site that isn't":   {row(ratio("elsewhere", 1)), ErrAbsent},
 	} {
 		r := New(Options{Sites: []string{"0", "1"}})
 		if _, err := r.Put(t.Context(), table(4, 0, 1)); err != nil {
@@ -299,6 +300,40 @@ func TestWithoutATable(t *testing.T) {
 	}
 	if _, err := r.Put(t.Context(), table(0, 1)); err != nil || r.Pick(link, "").Site != "0" {
 		t.Errorf("the default after a table: %v", err)
+	}
+}
+
+// TestWrites go to the site that a row names, while sessions and shares don't
+// concern them.
+func TestWrites(t *testing.T) {
+	t.Parallel()
+	r := New(Options{Sites: []string{"0", "1"}})
+	row := table(3, 1, 0)
+	if _, err := r.Put(t.Context(), row); err != nil {
+		t.Fatal(err)
+	}
+	if c := r.Writes(link, "key"); c.Site != "0" {
+		t.Errorf("without a site for writes: %+v", c)
+	}
+	row = table(4, 1, 0)
+	row.Rows[0].WritesAt = "1"
+	if _, err := r.Put(t.Context(), row); err != nil {
+		t.Fatal(err)
+	}
+	r.Up(Replica{link.To, "1"}, false)
+	if c := r.Writes(link, "key"); c.Site != "1" || c.Epoch != 4 || !c.Known {
+		t.Errorf("a write goes to %+v", c)
+	}
+	if c := r.Pick(link, "key"); c.Site != "0" {
+		t.Errorf("a read goes to %+v", c)
+	}
+	if c := r.Writes(Link{"nobody", "east", "search"}, ""); c.Site != "east" || c.Known {
+		t.Errorf("a write of no table goes to %+v", c)
+	}
+	row = table(5, 1, 0)
+	row.Rows[0].WritesAt = "elsewhere"
+	if _, err := r.Put(t.Context(), row); !errors.Is(err, ErrAbsent) {
+		t.Errorf("writes at a site that isn't: %v", err)
 	}
 }
 

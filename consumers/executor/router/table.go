@@ -3,14 +3,16 @@ package router
 import (
 	"fmt"
 	"slices"
+
+	"penstock/schemas/control"
 )
 
 // Row and Ratio are a link of a table and its shares, as they travel.
 type (
 	// Row is what calls from one site to one component are split into.
-	Row = splitRow
+	Row = control.SplitRow
 	// Ratio is a site's share of them.
-	Ratio = splitRatio
+	Ratio = control.SplitRatio
 )
 
 // Table is what one calling component's calls are split by. It is not changed
@@ -34,16 +36,13 @@ type Replica struct {
 }
 
 // MaxSites is the most sites of a row.
-const MaxSites = 255
+const MaxSites = control.MaxSplitSites
 
 // Check says whether the table can be brought into force at all. The error names
 // the row and wraps ErrTable or ErrShares.
 func (t Table) Check() error {
 	if t.From == "" {
 		return fmt.Errorf("a table of no component: %w", ErrTable)
-	}
-	if len(t.Rows) == 0 {
-		return fmt.Errorf("table of %.80q: no rows: %w", t.From, ErrTable)
 	}
 	seen := make(map[Link]bool, len(t.Rows))
 	for _, row := range t.Rows {
@@ -66,6 +65,21 @@ func (t Table) Check() error {
 		}
 	}
 	return nil
+}
+
+// sites returns the sites that the table names.
+func (t Table) sites() []string {
+	var sites []string
+	for _, row := range t.Rows {
+		for _, ratio := range row.Ratios {
+			sites = append(sites, ratio.Site)
+		}
+		if row.WritesAt != "" {
+			sites = append(sites, row.WritesAt)
+		}
+	}
+	slices.Sort(sites)
+	return slices.Compact(sites)
 }
 
 // Raised returns the replicas that a table gives a greater share of some link

@@ -1,0 +1,364 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"penstock/consumers/executor"
+	"penstock/infra/clock"
+	"penstock/schemas/control"
+)
+
+// scripted is a Target that notes what it is told, on top of a Router, and can be
+// made to fail.
+type scripted struct {
+	*Router
+	told []string
+	fail error // of Put and Clear
+	lose bool  // the next Put finds nothing in force, as after a restart
+}
+
+func (s *scripted) Put(ctx context.Context, t Table) (int, error) {
+	if s.fail != nil {
+		s.told = append(s.told, fmt.Sprintf("put %d: %v", t.Epoch, s.fail))
+		return 0, s.fail
+	}
+	if s.lose {
+		_ = s.Router.Clear(ctx, t.From)
+		s.lose = false
+	}
+	n, err := s.Router.Put(ctx, t)
+	if n > 0 || err != nil {
+		s.told = append(s.told, fmt.Sprintf("put %d", t.Epoch))
+	}
+	return n, err
+}
+
+func (s *scripted) Clear(ctx context.Context, from string) error {
+	s.told = append(s.told, "clear")
+	if s.fail != nil {
+		return s.fail
+	}
+	return s.Router.Clear(ctx, from)
+}
+
+var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+type past []struct {
+	c  *control.Command
+	at time.Time
+}
+
+func (p past) history(_ context.Context, fn func(*control.Command, time.Time) error) error {
+	for _, x := range p {
+		if err := fn(x.c, x.at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func order(epoch uint64, mode control.Mode, ttl string, shares ...float64) *control.Command {
+	return &control.Command{
+		Version: 1, Kind: control.Split, Scope: link.From, Epoch: epoch, Mode: mode, TTL: ttl,
+		Split: &control.SplitTable{Table: table(epoch, shares...).Rows},
+	}
+}
+
+// keeping is a keeper of a scripted target.
+type keeping struct {
+	t       *testing.T
+	k       *Keeper
+	target  *scripted
+	clock   *clock.Manual
+	answers []string
+}
+
+func keep(t *testing.T, p past, defaults ...Table) *keeping {
+	t.Helper()
+	g := &keeping{t: t, target: &scripted{Router: New(Options{Sites: []string{"0", "1", "2"}})}, clock: clock.NewManual(began)}
+	k, err := NewKeeper(KeeperOptions{Target: g.target, Clock: g.clock, Defaults: defaults, History: p.history})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.k = k
+	return g
+}
+
+func (g *keeping) answer(_ context.Context, o control.Outcome) error {
+	if o.Scope != link.From || o.Status == control.Done && o.Target != "router" {
+		g.t.Errorf("outcome %+v", o)
+	}
+	g.answers = append(g.answers, fmt.Sprintf("%d %s", o.Epoch, o.Status))
+	return nil
+}
+
+func (g *keeping) apply(c *control.Command) error {
+	g.t.Helper()
+	return g.k.Apply(executor.WithSent(g.t.Context(), g.clock.Now()), c, g.answer)
+}
+
+// look is what Run does at each tick.
+func (g *keeping) look() {
+	for _, from := range g.k.known() {
+		g.k.look(g.t.Context(), from)
+	}
+}
+
+// expect compares what was told and answered since the last call.
+func (g *keeping) expect(what string, told, answers []string) {
+	g.t.Helper()
+	if !slices.Equal(g.target.told, told) || !slices.Equal(g.answers, answers) {
+		g.t.Errorf("%s: told %q, answered %q; want %q, %q", what, g.target.told, g.answers, told, answers)
+	}
+	g.target.told, g.answers = nil, nil
+}
+
+func (g *keeping) site(what, want string) {
+	g.t.Helper()
+	if c := g.target.Pick(link, "key"); c.Site != want {
+		g.t.Errorf("%s: requests go to %+v, not %s", what, c, want)
+	}
+}
+
+// TestKeeperEpochs: older refused, same answered, rejected not sent again while
+// the last good one stays (P37).
+func TestKeeperEpochs(t *testing.T) {
+	t.Parallel()
+	g := keep(t, nil)
+	for _, step := range []struct {
+		what          string
+		c             *control.Command
+		told, answers []string
+		site          string
+	}{
+		{"new", order(5, control.Act, "10m", 0, 1), []string{"put 5"}, []string{"5 done"}, "1"},
+		{"same", order(5, control.Act, "10m", 0, 1), nil, []string{"5 already-applied"}, "1"},
+		{"older", order(4, control.Act, "10m", 1), nil, []string{"4 refused"}, "1"},
+		{"bad", order(6, control.Act, "10m", 0, 0, 0, 1), nil, []string{"6 failed"}, "1"},
+		{"bad again", order(6, control.Act, "10m", 0, 0, 0, 1), nil, []string{"6 failed"}, "1"},
+		{"changed", order(7, control.Act, "10m", 1), []string{"put 7"}, []string{"7 done"}, "0"},
+	} {
+		if err := g.apply(step.c); err != nil {
+			t.Fatal(step.what, err)
+		}
+		g.expect(step.what, step.told, step.answers)
+		g.site(step.what, step.site)
+	}
+	g.target.fail = ErrTable
+	for range 3 {
+		if err := g.apply(order(8, control.Act, "10m", 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		g.target.fail = nil // it would take it now, but it isn't sent again
+	}
+	g.expect("rejected by the target", []string{"put 8: " + ErrTable.Error()}, []string{"8 failed", "8 failed", "8 failed"})
+	g.site("rejected by the target", "0")
+	if s, has := g.k.State(link.From); !has || s.Table.Epoch != 7 || !s.Until.Equal(began.Add(10*time.Minute)) {
+		t.Errorf("state %+v", s)
+	}
+}
+
+// TestPlaceReadyWeight: no share rises where nothing is ready, and a share that
+// falls waits for nothing.
+func TestPlaceReadyWeight(t *testing.T) {
+	t.Parallel()
+	g := keep(t, nil)
+	g.target.Up(Replica{link.To, "1"}, false)
+	for range 2 {
+		if err := g.apply(order(1, control.Act, "10m", 0.5, 0.5)); !errors.Is(err, ErrNotReady) {
+			t.Errorf("to a site that isn't ready: %v", err)
+		}
+	}
+	g.expect("not ready", nil, nil)
+	g.target.Up(Replica{link.To, "1"}, true)
+	if err := g.apply(order(1, control.Act, "10m", 0.5, 0.5)); err != nil {
+		t.Fatal(err)
+	}
+	g.target.Up(Replica{link.To, "1"}, false)
+	if err := g.apply(order(2, control.Act, "10m", 0.9, 0.1)); err != nil {
+		t.Errorf("away from a dead site: %v", err)
+	}
+	if err := g.apply(order(3, control.Act, "10m", 0.1, 0.9)); !errors.Is(err, ErrNotReady) {
+		t.Errorf("to a dead site: %v", err)
+	}
+	g.expect("in order", []string{"put 1", "put 2"}, []string{"1 done", "2 done"})
+}
+
+// TestKeeperExpires: after the ttl, from the time the server stored the command,
+// the default is in force.
+func TestKeeperExpires(t *testing.T) {
+	t.Parallel()
+	for _, hasDefault := range []bool{true, false} {
+		var defaults []Table
+		after, told := "east", "clear"
+		if hasDefault {
+			defaults, after, told = []Table{table(0, 0, 0, 1)}, "2", "put 0"
+		}
+		g := keep(t, nil, defaults...)
+		sent := executor.WithSent(t.Context(), began.Add(-4*time.Minute))
+		if err := g.k.Apply(sent, order(1, control.Act, "5m", 0, 1), g.answer); err != nil {
+			t.Fatal(err)
+		}
+		g.clock.Advance(59 * time.Second)
+		g.look()
+		g.expect("before", []string{"put 1"}, []string{"1 done"})
+		g.clock.Advance(time.Second)
+		g.target.fail = ErrUnreachable
+		g.look()
+		g.site("can't be told", "1")
+		g.target.fail, g.target.told = nil, nil
+		g.look()
+		g.look()
+		g.expect("after", []string{told}, nil)
+		g.site("after", after)
+		if err := g.apply(order(2, control.Act, "5m", 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		g.site("another", "1")
+	}
+}
+
+// TestKeeperPutsAgain what the target has lost, until it rejects it.
+func TestKeeperPutsAgain(t *testing.T) {
+	t.Parallel()
+	g := keep(t, nil)
+	if err := g.apply(order(1, control.Act, "10m", 0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	g.look()
+	g.expect("nothing lost", []string{"put 1"}, []string{"1 done"})
+	g.target.lose = true
+	g.look()
+	g.look()
+	g.expect("lost", []string{"put 1"}, nil)
+	g.target.fail = ErrUnreachable
+	g.look()
+	g.look()
+	g.target.told, g.target.fail = nil, nil
+	g.target.fail = ErrAbsent
+	g.look()
+	g.look()
+	g.expect("rejected", []string{"put 1: " + ErrAbsent.Error()}, nil)
+	if s, _ := g.k.State(link.From); !errors.Is(s.Lost, ErrAbsent) {
+		t.Errorf("state %+v", s)
+	}
+	g.target.fail = nil
+	if err := g.apply(order(2, control.Act, "10m", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := g.k.State(link.From); s.Lost != nil || s.Table.Epoch != 2 {
+		t.Errorf("state %+v", s)
+	}
+}
+
+// TestKeeperResumes with the last good table that is to be acted on.
+func TestKeeperResumes(t *testing.T) {
+	t.Parallel()
+	at := began.Add(-time.Minute)
+	good := order(5, control.Act, "10m", 0, 1)
+	for name, tc := range map[string]struct {
+		p     past
+		fail  error
+		told  []string
+		site  string
+		epoch uint64
+	}{
+		"nothing":    {nil, nil, []string{"put 0"}, "2", 0},
+		"one":        {past{{good, at}}, nil, []string{"put 5"}, "1", 5},
+		"the last":   {past{{order(4, control.Act, "10m", 1), at}, {good, at}}, nil, []string{"put 5"}, "1", 5},
+		"advice":     {past{{good, at}, {order(6, control.Advise, "10m", 1), at}}, nil, []string{"put 5"}, "1", 5},
+		"a bad one":  {past{{good, at}, {order(6, control.Act, "10m", 0, 0, 0, 1), at}}, nil, []string{"put 6", "put 5"}, "1", 5},
+		"an old one": {past{{good, at.Add(-time.Hour)}}, nil, []string{"put 0"}, "2", 0},
+		"after an old one": {
+			past{{good, at}, {order(6, control.Act, "10s", 1), at}}, nil, []string{"put 0"}, "2", 0,
+		},
+		"unreachable":          {past{{good, at}}, ErrUnreachable, []string{"put 5"}, "1", 5},
+		"unreachable, nothing": {nil, ErrUnreachable, []string{"put 0"}, "2", 0},
+	} {
+		g := keep(t, tc.p, table(0, 0, 0, 1))
+		g.target.fail = tc.fail
+		if err := g.k.Resume(t.Context(), g.answer); err != nil {
+			t.Fatal(name, err)
+		}
+		if tc.fail != nil {
+			g.site(name, "east")
+			g.target.fail, g.target.told = nil, nil
+			g.look()
+		}
+		g.expect(name, tc.told, nil)
+		g.site(name, tc.site)
+		if s, has := g.k.State(link.From); !has || s.Table.Epoch != tc.epoch {
+			t.Errorf("%s: state %+v", name, s)
+		}
+		if tc.epoch == 5 {
+			if err := g.apply(good); err != nil {
+				t.Fatal(err)
+			}
+			g.expect(name+", delivered", nil, []string{"5 done"})
+			if err := g.apply(good); err != nil {
+				t.Fatal(err)
+			}
+			if err := g.apply(order(3, control.Act, "10m", 1)); err != nil {
+				t.Fatal(err)
+			}
+			g.expect(name+", delivered again", nil, []string{"5 already-applied", "3 refused"})
+		}
+	}
+}
+
+// TestKeeperDelivers a table that it took up while the target was away: it is
+// done when the target has it, and failed if the target won't have it.
+func TestKeeperDelivers(t *testing.T) {
+	t.Parallel()
+	c := order(5, control.Act, "10m", 0, 1)
+	g := keep(t, past{{c, began}})
+	g.target.fail = ErrUnreachable
+	if err := g.k.Resume(t.Context(), g.answer); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.apply(c); !errors.Is(err, executor.ErrAgain) {
+		t.Errorf("while it is away: %v", err)
+	}
+	g.target.fail = ErrAbsent
+	g.target.told = nil
+	if err := g.apply(c); err != nil {
+		t.Fatal(err)
+	}
+	g.look()
+	g.expect("not taken", []string{"put 5: " + ErrAbsent.Error()}, []string{"5 failed"})
+	g = keep(t, past{{c, began}})
+	g.target.fail = ErrUnreachable
+	if err := g.k.Resume(t.Context(), g.answer); err != nil {
+		t.Fatal(err)
+	}
+	g.target.fail, g.target.told = nil, nil
+	if err := g.apply(c); err != nil {
+		t.Fatal(err)
+	}
+	g.expect("back", []string{"put 5"}, []string{"5 done"})
+}
+
+// TestKeeperOptions that can't work.
+func TestKeeperOptions(t *testing.T) {
+	t.Parallel()
+	r, h := New(Options{}), past{}.history
+	for name, o := range map[string]KeeperOptions{
+		"no target":     {History: h},
+		"no history":    {Target: r},
+		"negative time": {Target: r, History: h, Every: -1},
+		"an epoch":      {Target: r, History: h, Defaults: []Table{table(1, 1)}},
+		"two defaults":  {Target: r, History: h, Defaults: []Table{table(0, 1), table(0, 1)}},
+	} {
+		if _, err := NewKeeper(o); !errors.Is(err, ErrOptions) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := NewKeeper(KeeperOptions{Target: r, History: h, Defaults: []Table{table(0, 0)}}); !errors.Is(err, ErrShares) {
+		t.Errorf("a default of nothing: %v", err)
+	}
+}
