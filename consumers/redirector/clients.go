@@ -3,10 +3,11 @@ package redirector
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"net"
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"penstock/infra/address"
 )
 
 // client is who has a rate: an address, or a token by its number from 1.
@@ -22,11 +23,13 @@ var onTheBus = client{token: -1}
 type door struct {
 	digests [][sha256.Size]byte
 	public  bool
-	trusted []netip.Prefix
+	trusted address.Proxies
+	// forwardedOnly is Options.ForwardedOnly.
+	forwardedOnly bool
 }
 
 func newDoor(o *Options) *door {
-	d := &door{public: o.Public, trusted: o.Trusted}
+	d := &door{public: o.Public, trusted: o.Trusted, forwardedOnly: o.ForwardedOnly}
 	for _, t := range o.Tokens {
 		d.digests = append(d.digests, sha256.Sum256([]byte(t)))
 	}
@@ -42,7 +45,7 @@ func (d *door) enter(r *http.Request) (c client, refused int) {
 		if token = d.token(r.Header.Get("Authorization")); token == 0 {
 			return client{}, http.StatusUnauthorized
 		}
-	case !isLoopback(hostOf(r.Host)):
+	case !address.IsLoopback(address.Host(r.Host)):
 		// A page that a browser on this machine has open may name any host that
 		// resolves to loopback; it has no business here.
 		return client{}, http.StatusForbidden
@@ -67,44 +70,17 @@ func (d *door) token(authorization string) (number int) {
 	return number
 }
 
-// address is where a request comes from: the peer, or, where that is a trusted
-// proxy, the last address in X-Forwarded-For that isn't one too. What can't be
-// read there ends the list.
+// address is where a request comes from: the peer, or whom a trusted proxy names.
 func (d *door) address(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}
 	}
 	at := peer.Addr().Unmap().WithZone("")
-	lines := r.Header["X-Forwarded-For"]
-	for i := len(lines) - 1; i >= 0; i-- {
-		for list := lines[i]; list != ""; {
-			if !d.trusts(at) {
-				return network(at)
-			}
-			last := list
-			if comma := strings.LastIndexByte(list, ','); comma >= 0 {
-				list, last = list[:comma], list[comma+1:]
-			} else {
-				list = ""
-			}
-			a, err := netip.ParseAddr(hostOf(strings.TrimSpace(last)))
-			if err != nil {
-				return network(at)
-			}
-			at = a.Unmap().WithZone("")
-		}
+	if d.trusted.Trust(at) {
+		at = d.trusted.Client(r.Header, at, d.forwardedOnly)
 	}
 	return network(at)
-}
-
-func (d *door) trusts(a netip.Addr) bool {
-	for _, p := range d.trusted {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
 }
 
 // network is what one client has: of IPv6 the first 64 bits are handed out whole.
@@ -115,12 +91,4 @@ func network(a netip.Addr) netip.Addr {
 		}
 	}
 	return a
-}
-
-// hostOf takes the port off, if there is one.
-func hostOf(hostport string) string {
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		return h
-	}
-	return strings.Trim(hostport, "[]")
 }

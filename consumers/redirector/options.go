@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"penstock/infra/address"
 	"penstock/infra/bus"
 	"penstock/infra/clock"
 	"penstock/schemas/control"
@@ -53,6 +54,8 @@ type Options struct {
 	Connections int
 	// Directory is asked. Required.
 	Directory Directory
+	// ForwardedOnly makes Forwarded the only field that counts.
+	ForwardedOnly bool
 	// Listen is host:port; port 0 takes a free one. Defaults to DefaultListen.
 	Listen string
 	// Logger gets a line at start and one for each failure.
@@ -76,7 +79,8 @@ type Options struct {
 	// TotalRate is lookups a second for all clients together, those on the bus
 	// included; 0 is no limit.
 	TotalRate float64
-	// Trusted are the proxies whose X-Forwarded-For counts.
+	// Trusted are the proxies whose X-Forwarded-For counts, or Forwarded where there
+	// is none.
 	Trusted []netip.Prefix
 	// Unknown, if set, says which site serves an owner without a location; false
 	// if that depends on where the request enters.
@@ -111,7 +115,7 @@ func (o *Options) complete() error {
 	if slices.Contains(o.Tokens, "") {
 		return fmt.Errorf("an empty token: %w", ErrOptions)
 	}
-	if !o.Public && !isLoopback(host) {
+	if !o.Public && !address.IsLoopback(host) {
 		if len(o.Tokens) == 0 {
 			return fmt.Errorf("listen address %q: %w", o.Listen, ErrToken)
 		}
@@ -156,13 +160,4 @@ func sites(urls map[string]string) (map[string]string, error) {
 		out[name] = strings.TrimRight(u.Scheme+"://"+u.Host+u.EscapedPath(), "/")
 	}
 	return out, nil
-}
-
-// isLoopback reports whether nobody on another machine can reach the host.
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }

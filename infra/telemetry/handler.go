@@ -6,12 +6,13 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"log"
-	"net"
 	"net/http"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
+
+	"penstock/infra/address"
 )
 
 func (s *Server) handler() http.Handler {
@@ -37,7 +38,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 				http.Error(w, "a bearer token is needed", http.StatusUnauthorized)
 				return
 			}
-		case !isLoopback(hostOf(r.Host)):
+		case !address.IsLoopback(address.Host(r.Host)):
 			// A page that a browser on this machine has open may name any host that
 			// resolves to loopback; it has no business here.
 			http.Error(w, "this server answers to loopback names only", http.StatusForbidden)
@@ -53,13 +54,6 @@ func (s *Server) allowed(r *http.Request) bool {
 	got, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	a, b := sha256.Sum256([]byte(got)), sha256.Sum256([]byte(s.opts.Token))
 	return ok && subtle.ConstantTimeCompare(a[:], b[:]) == 1
-}
-
-func hostOf(hostport string) string {
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		return h
-	}
-	return strings.Trim(hostport, "[]")
 }
 
 func (s *Server) health(w http.ResponseWriter, r *http.Request) {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+
+	"penstock/infra/address"
 )
 
 // Limits of the server: it answers small questions of few askers.
@@ -68,7 +70,7 @@ func NewServer(o ServerOptions) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen address %.80q, expected host:port: %w: %w", o.Listen, ErrOptions, err)
 	}
-	if !isLoopback(host) && len(o.Token) < minToken {
+	if !address.IsLoopback(host) && len(o.Token) < minToken {
 		return nil, fmt.Errorf("listen address %q, token of %d bytes, expected at least %d: %w", o.Listen, len(o.Token), minToken, ErrToken)
 	}
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", o.Listen)
@@ -86,15 +88,6 @@ func NewServer(o ServerOptions) (*Server, error) {
 		ErrorLog:          quiet(o.Logger),
 	}
 	return s, nil
-}
-
-// isLoopback reports whether nobody on another machine can reach the host.
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }
 
 // Addr is the address that was bound.

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"penstock/infra/address"
 )
 
 // servers checks the servers of the service at a site.
@@ -113,7 +115,7 @@ func (c *checker) redirector(r *Redirector) {
 	c.address("redirector.listen", r.Listen)
 	c.need(r.Rate >= 0, "redirector.rate", strconv.Itoa(r.Rate), "0 (no limit) or more lookups a second")
 	c.need(r.TotalRate >= 0, "redirector.total_rate", strconv.Itoa(r.TotalRate), "0 (no limit) or more lookups a second")
-	c.need(isLoopback(r.Listen) || r.Public || r.TokenFile != "", "redirector.token_file", "",
+	c.need(address.IsLoopback(address.Host(r.Listen)) || r.Public || r.TokenFile != "", "redirector.token_file", "",
 		"a token file, or public: true, since listen is off loopback")
 }
 
@@ -121,10 +123,4 @@ func (c *checker) address(path, listen string) {
 	_, port, err := net.SplitHostPort(listen)
 	_, perr := strconv.ParseUint(port, 10, 16)
 	c.need(err == nil && perr == nil, path, listen, "HOST:PORT")
-}
-
-func isLoopback(listen string) bool {
-	host, _, _ := net.SplitHostPort(listen)
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

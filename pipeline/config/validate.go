@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"penstock/infra/address"
 	"penstock/schemas/window"
 )
 
@@ -186,7 +187,7 @@ func (c *checker) bus(cfg *Config) {
 	c.between("mover.parallel", float64(cfg.Mover.Parallel), 1, 256)
 	if t := cfg.Telemetry; t.Listen != "" {
 		c.address("telemetry.listen", t.Listen)
-		c.need(isLoopback(t.Listen) || t.TokenFile != "", "telemetry.token_file", "", "a token file, since listen is off loopback")
+		c.need(address.IsLoopback(address.Host(t.Listen)) || t.TokenFile != "", "telemetry.token_file", "", "a token file, since listen is off loopback")
 	}
 }
 

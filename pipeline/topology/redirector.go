@@ -29,7 +29,7 @@ func (r *Redirector) start(_ context.Context, v *alone) (string, error) {
 	}
 	c := r.Config.Redirector
 	o := redirector.Options{
-		Client: v.client, Directory: d, Listen: c.Listen, Logger: r.part("redirector"), MaxAge: c.MaxAge.Std(), Public: c.Public,
+		Client: v.client, Directory: d, ForwardedOnly: r.Config.Entry.ForwardedOnly, Listen: c.Listen, Logger: r.part("redirector"), MaxAge: c.MaxAge.Std(), Public: c.Public,
 		Rate: float64(c.Rate), TotalRate: float64(c.TotalRate), Registerer: v.registry, Sites: map[string]string{},
 		Unknown: entry.UnknownSite(siteNames(r.Config), r.Config.Entry.Unknown, residency(r.Config)), WindowEnd: windowEnd(r.Config.Placement.Window.Std()), Version: redirectorVersion,
 	}

@@ -28,7 +28,7 @@ func parseRequest(b []byte) (requestLine, bool) {
 		return requestLine{}, false
 	}
 	path, ok := pathOf(target, method)
-	return requestLine{op: opOf(method), path: path}, ok
+	return requestLine{op: event.OpOf(string(method)), path: path}, ok
 }
 
 // pathOf returns the path of a request target in any of the four forms of
@@ -79,22 +79,11 @@ func isToken(b []byte) bool {
 
 var tokenMarks = []byte("!#$%&'*+-.^_`|~")
 
-// opOf tells reads from writes: the methods that the HTTP method registry
-// calls safe are reads, and CONNECT, which carries no data of an owner. Any
-// other method, a made-up one too, may change data.
-func opOf(method []byte) event.Op {
-	switch string(method) {
-	case "GET", "HEAD", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "REPORT", "SEARCH", "QUERY", "PRI":
-		return event.Read
-	}
-	return event.Write
-}
-
 // MethodOp tells whether a method of the HTTP method registry, or of those that
 // parsers take for a read, reads or writes; false for any other word. A method
 // is in capitals.
 func MethodOp(method []byte) (event.Op, bool) {
-	op := opOf(method)
+	op := event.OpOf(string(method))
 	if op == event.Read {
 		return op, true
 	}

@@ -21,7 +21,7 @@ func (p *Parser) set(r *event.Request, c column, s *source, b []byte) bool {
 	case colMethod:
 		p.row.method, p.row.methodOK = true, isToken(b)
 		p.row.connect = string(b) == "CONNECT"
-		r.Op = opOf(b)
+		r.Op = event.OpOf(string(b))
 	case colTarget:
 		p.setTarget(r, b)
 	case colStatus:

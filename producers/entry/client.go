@@ -33,7 +33,7 @@ func (e *Entry) newClient(remote string, conn *strict.Conn, tls bool) *client {
 	c := &client{conn: conn, tls: tls}
 	if a, err := netip.ParseAddrPort(remote); err == nil {
 		c.address = a.Addr().Unmap().WithZone("")
-		c.trusted = e.proxies.trust(c.address)
+		c.trusted = e.proxies.Trust(c.address)
 		c.forwarded = []string{c.address.String()}
 	} else {
 		c.forwarded = []string{"unknown"}

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"penstock/infra/address"
 	"penstock/infra/clock"
 	"penstock/infra/pseudonym"
 	"penstock/producers/entry/identify"
@@ -29,7 +30,7 @@ type Entry struct {
 	tokens  *identify.Tokens
 	claims  bool // tokens are looked at
 	classes []class
-	proxies proxies
+	proxies address.Proxies
 	peerKey []string
 	limits  *strict.Limits
 	tls     *tls.Config
@@ -39,6 +40,7 @@ type Entry struct {
 	multi    *http.Server // HTTP/2
 	conns    conns
 	tunnels  tunnels
+	recent   recent
 	started  atomic.Bool
 }
 

@@ -138,9 +138,9 @@ func (x *exchange) identify() bool {
 	believed := x.client.trusted || x.hop != nil
 	x.address = x.client.address
 	if believed {
-		x.address = e.proxies.client(h, x.client.address, e.o.ForwardedOnly)
+		x.address = e.proxies.Client(h, x.client.address, e.o.ForwardedOnly)
 	}
-	x.op = opOf(r.Method)
+	x.op = event.OpOf(r.Method)
 	x.tunnel = upgradeOf(r)
 	trailers := wantsTrailers(h)
 	claims, ok := x.claims(h)

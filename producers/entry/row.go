@@ -10,16 +10,6 @@ import (
 // classBadRequest is the class of a request that isn't one (DESIGN §3.2, P07).
 const classBadRequest = "bad-request"
 
-// opOf tells reads from writes: the methods that the HTTP method registry calls
-// safe are reads.
-func opOf(method string) event.Op {
-	switch method {
-	case "GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH", "QUERY":
-		return event.Read
-	}
-	return event.Write
-}
-
 // row is what all rows of the exchange have.
 func (x *exchange) row(at time.Time) *event.Request {
 	r := &x.event

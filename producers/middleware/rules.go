@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -54,11 +55,7 @@ func Pattern(r *http.Request) string { return r.Pattern }
 // OpOf is a read for the methods that the HTTP method registry calls safe, and a
 // write for all others.
 func OpOf(r *http.Request) event.Op {
-	switch r.Method {
-	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, "PROPFIND", "REPORT", "SEARCH", "QUERY":
-		return event.Read
-	}
-	return event.Write
+	return event.OpOf(cmp.Or(r.Method, http.MethodGet)) // that of a client's request may be left out
 }
 
 // address is the pseudonym of whoever connected, "" without a key.

@@ -1,4 +1,4 @@
-package entry
+package address
 
 import (
 	"net/http"
@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// proxies are the addresses that are believed.
-type proxies []netip.Prefix
+// Proxies are the networks of proxies that are believed.
+type Proxies []netip.Prefix
 
-func (p proxies) trust(a netip.Addr) bool {
+// Trust reports whether an address is a proxy's.
+func (p Proxies) Trust(a netip.Addr) bool {
 	for _, prefix := range p {
 		if prefix.Contains(a) {
 			return true
@@ -18,11 +19,13 @@ func (p proxies) trust(a netip.Addr) bool {
 	return false
 }
 
-// client returns the address that the request came from, before the trusted
-// proxies: the fields are read from the right, for a client can write anything
-// to the left of what the first trusted one adds. An element that is no address
-// ends the search at the last one that was good. remote is believed.
-func (p proxies) client(h http.Header, remote netip.Addr, forwardedOnly bool) netip.Addr {
+// Client returns the address that the request came from, before the trusted
+// proxies. remote, whose request it is, is believed: the caller has asked Trust. The
+// fields are read from the right, for a client can write anything to the left of
+// what the first trusted one adds. An element that is no address ends the search at
+// the last one that was good. It is X-Forwarded-For that is read, and Forwarded (RFC
+// 7239) where there is none, or with forwardedOnly whatever there is.
+func (p Proxies) Client(h http.Header, remote netip.Addr, forwardedOnly bool) netip.Addr {
 	lines, last, read := h["X-Forwarded-For"], lastComma, parseNode
 	if forwardedOnly || len(lines) == 0 {
 		lines, last, read = h["Forwarded"], lastElement, forwardedFor
@@ -37,7 +40,7 @@ func (p proxies) client(h http.Header, remote netip.Addr, forwardedOnly bool) ne
 			if !ok {
 				return client
 			}
-			if client = a; !p.trust(a) {
+			if client = a; !p.Trust(a) {
 				return client
 			}
 			if n < 0 {
@@ -55,13 +58,17 @@ func lastComma(s string) int { return strings.LastIndexByte(s, ',') }
 // lastElement is the same of Forwarded, which has commas in quoted strings. It is
 // read from the right too: what trusted proxies added there is well-formed, and
 // quotes that a client opened to its left can't hide it.
-func lastElement(s string) int {
+func lastElement(s string) int { return lastOutside(s, ',') }
+
+// lastOutside is where the last sep that isn't in a quoted string stands, -1 if
+// there is none.
+func lastOutside(s string, sep byte) int {
 	quoted := false
 	for i := len(s) - 1; i >= 0; i-- {
 		switch {
 		case s[i] == '"' && !escaped(s, i):
 			quoted = !quoted
-		case s[i] == ',' && !quoted:
+		case s[i] == sep && !quoted:
 			return i
 		}
 	}
@@ -79,18 +86,20 @@ func escaped(s string, i int) bool {
 
 // forwardedFor returns the address of for= in an element of Forwarded.
 func forwardedFor(element string) (netip.Addr, bool) {
-	for element != "" {
-		var pair string
-		pair, element = cutOutside(element, ';')
-		k, v, _ := strings.Cut(strings.TrimSpace(pair), "=")
+	for {
+		n := lastOutside(element, ';')
+		k, v, _ := strings.Cut(strings.TrimSpace(element[n+1:]), "=")
 		if strings.EqualFold(k, "for") {
 			if len(v) > 1 && v[0] == '"' && v[len(v)-1] == '"' {
 				v = v[1 : len(v)-1]
 			}
 			return parseNode(v)
 		}
+		if n < 0 {
+			return netip.Addr{}, false
+		}
+		element = element[:n]
 	}
-	return netip.Addr{}, false
 }
 
 // parseNode reads an address, with or without brackets and a port. A name, such
