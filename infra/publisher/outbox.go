@@ -36,7 +36,7 @@ type outbox struct {
 	bytes  int64             // in flight
 	held   int64             // bodies in memory
 	fenced bool              // a fence is in flight
-	heard  time.Time // when something was acknowledged last
+	heard  time.Time         // when something was acknowledged last
 	pause  time.Duration
 	until  time.Time // nothing is sent before
 	drops  [][]event.Dropped

@@ -28,7 +28,8 @@
 //     mover holds the owner they wait, for at most Options.Hold.
 //   - Elsewhere: forwarded to that site's entry point, or answered with 307 where
 //     Options.Answer says so or no way leads there. A request that changes the
-//     protocol is never redirected.
+//     protocol is never redirected, and neither is one for what has just moved: the
+//     other entry point may not have heard of it and would send the client back.
 //   - Here, and the service answers 421 with Penstock-Site ("its data isn't here"):
 //     the word is learnt and followed once at once, then after pauses of 5 to
 //     100 ms, until Options.Hold is over and the answer is 503 with Retry-After.

@@ -25,6 +25,9 @@ func (x *exchange) route() {
 	p := x.find()
 	for pause, followed := firstPause, false; ; {
 		way := e.router.decide(p, x.hop, !x.redirectable())
+		if way == redirect && e.router.sites[p.site].Peer != nil && e.recent.has(x.owner, e.o.Clock.Now()) {
+			way = forward
+		}
 		if way == serve {
 			p = e.router.served(p, x.hop)
 		}
@@ -219,6 +222,9 @@ func (x *exchange) word(h http.Header) place {
 	}
 	if x.owner != "" && err == nil {
 		x.e.o.Locations.Learn(x.owner, site, version)
+		if x.e.router.redirects {
+			x.e.recent.add(x.owner, x.e.o.Clock.Now(), x.e.o.Hold)
+		}
 	}
 	return place{site: i, version: version, known: err == nil}
 }
