@@ -80,12 +80,14 @@ func packedKind(magic []byte) string {
 }
 
 // packed reads a compressed file forwards, from its beginning again where it
-// must go back.
+// must go further back than the line that was not whole at the end of the last
+// read: else reading a long file would take the square of its length.
 type packed struct {
 	file *os.File
 	kind string
 	r    io.Reader // nil: not begun
 	at   int64
+	kept []byte // the bytes before at that are behind the last line end
 	zstd *zstd.Decoder
 }
 
@@ -113,31 +115,44 @@ func (p *packed) stop() {
 	if p.zstd != nil {
 		p.zstd.Close()
 	}
-	p.r, p.zstd, p.at = nil, nil, 0
+	p.r, p.zstd, p.at, p.kept = nil, nil, 0, p.kept[:0]
 }
 
 func (p *packed) readAt(b []byte, at int64) (int, error) {
-	if p.r == nil || at < p.at {
+	n := 0
+	switch back := p.at - at; {
+	case p.r == nil || back > int64(len(p.kept)):
 		if err := p.begin(); err != nil {
 			return 0, err
 		}
+	case back > 0:
+		n = copy(b, p.kept[len(p.kept)-int(back):])
+		if int64(n) < back {
+			return n, nil // what is kept is longer than what was asked for
+		}
 	}
 	if skip := at - p.at; skip > 0 {
-		n, err := io.CopyN(io.Discard, p.r, skip)
-		p.at += n
+		skipped, err := io.CopyN(io.Discard, p.r, skip)
+		p.at += skipped
 		if err != nil {
 			return 0, p.broken(err)
 		}
 	}
-	n := 0
 	for n < len(b) {
 		m, err := p.r.Read(b[n:])
 		n, p.at = n+m, p.at+int64(m)
 		if err != nil {
+			p.keep(b[:n])
 			return n, p.broken(err)
 		}
 	}
+	p.keep(b)
 	return n, nil
+}
+
+// keep keeps what of the bytes read last is behind their last line end.
+func (p *packed) keep(b []byte) {
+	p.kept = append(p.kept[:0], b[bytes.LastIndexByte(b, '\n')+1:]...)
 }
 
 // broken tells the end of the content from one of the file only. After the
