@@ -17,6 +17,7 @@ import (
 type importCmd struct {
 	Recording importRecordingCmd `cmd:"" help:"Any recording: Parquet, Arrow IPC, CSV, JSON Lines, access logs (plain, gz, zst)."`
 	Accesslog importAccesslogCmd `cmd:"" help:"Access logs of NGINX, Apache, HAProxy, Envoy, Traefik, Caddy, AWS ALB and others."`
+	Spans     importSpansCmd     `cmd:"" help:"Spans of traces, as calls: OTLP (JSON lines, protobuf), Jaeger, Zipkin v2, span CSV."`
 	Checkins  importCheckinsCmd  `cmd:"" help:"Check-ins and friendships, as writes and the reads that they cause."`
 	Workload  importWorkloadCmd  `cmd:"" help:"A made-up day of people and their friends."`
 }

@@ -81,8 +81,20 @@ func (r *resolver) load(spans []span.Span, st *Stats) {
 				continue
 			}
 		}
+		if n := len(r.nodes); n > 0 && s.Serves() && isFragment(r.nodes[n-1].Span, s) {
+			complete(s, r.nodes[n-1].Span)
+			r.nodes[n-1].Span = s
+			st.Account[Duplicate]++
+			continue
+		}
 		r.nodes = append(r.nodes, node{Span: s, parent: none})
 	}
+}
+
+// isFragment reports whether a is a part of the server's half b that was reported
+// without its kind.
+func isFragment(a, b *span.Span) bool {
+	return a.ID == b.ID && a.Kind <= span.Internal && !a.Serves() && !b.Shared && (a.Component == "" || near(a, b) > 0)
 }
 
 // compare orders by id, client before server, and the repeat that says most first.
@@ -134,8 +146,11 @@ func complete(s, more *span.Span) {
 	if s.Start == span.Unknown {
 		s.Start = more.Start
 	}
-	if s.Kind == span.Unspecified {
-		s.Kind = more.Kind
+	if s.Duration == span.Unknown {
+		s.Duration = more.Duration
+	}
+	if s.Kind <= span.Internal {
+		s.Kind = max(s.Kind, more.Kind)
 	}
 }
 
@@ -225,12 +240,15 @@ func (r *resolver) isClient(i int32) bool {
 	if n.Asks() {
 		return true
 	}
-	if n.Serves() || n.Kind != span.Unspecified || n.to-n.from != 1 {
+	if n.Serves() || n.Kind == span.Producer {
+		return false
+	}
+	if next := int(i) + 1; next < len(r.nodes) && r.nodes[next].ID == n.ID {
+		return true // the server's half has the id of this one
+	}
+	if n.Kind != span.Unspecified || n.to-n.from != 1 {
 		return false
 	}
 	child := &r.nodes[r.children(n)[0]]
-	if child.Shared && child.ID == n.ID {
-		return true
-	}
 	return n.parent != none && !crosses(r.nodes[n.parent].Span, n.Span) && crosses(n.Span, child.Span)
 }

@@ -77,5 +77,8 @@ func zipkin(raw []byte, m *span.Mapper) (s span.Span, err error) {
 	m.Attr(span.AttrPeer, string(in.Remote.Service))
 	m.Attr(span.AttrName, string(in.Name))
 	m.Fill(&s)
+	if s.Kind == span.Unspecified && !s.Shared {
+		s.Kind = span.Internal // a span without a kind is local
+	}
 	return s, s.Check()
 }
