@@ -48,8 +48,8 @@ fmt: $(TOOLS)/gofumpt-$(GOFUMPT_VERSION) ## Format the code.
 	$(TOOLS)/gofumpt-$(GOFUMPT_VERSION) -w infra schemas producers consumers pipeline
 
 .PHONY: bench
-bench: ## Measure the rows of the design's speed table; ratios are of one run. PLACEMENT_OWNERS=N for fewer than 10 million owners.
-	PLACEMENT_OWNERS=$${PLACEMENT_OWNERS:-10000000} $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m -p 1 $(if $(filter ./...,$(PKG)),./pipeline/bench/ ./consumers/decider/placement/,$(PKG))
+bench: ## Measure the rows of the design's speed table; ratios are of one run. PLACEMENT_OWNERS=N, DIRECTORY_OWNERS=N for fewer than 10 million owners.
+	PLACEMENT_OWNERS=$${PLACEMENT_OWNERS:-10000000} DIRECTORY_OWNERS=$${DIRECTORY_OWNERS:-10000000} $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m -p 1 $(if $(filter ./...,$(PKG)),./pipeline/bench/ ./consumers/decider/placement/,$(PKG))
 
 .PHONY: golden
 golden: ## Write the golden files anew; the diff is the review.

@@ -22,6 +22,9 @@ type Load struct {
 	Duration time.Duration
 	// Header lines, as Name: value.
 	Header []string
+	// Numbers, if not 0, has each request ask for another path: NUMBER in the URL's
+	// is replaced by a random number below it.
+	Numbers int
 }
 
 // Loaded is what wrk says. Its delays are of connections that wait for an answer
@@ -37,6 +40,15 @@ type Loaded struct {
 
 // PerSecond is the rate of requests.
 func (l Loaded) PerSecond() float64 { return float64(l.Requests) / l.Took.Seconds() }
+
+// wrkNumbers asks for paths with numbers.
+const wrkNumbers = `local before, after
+init = function()
+	before, after = string.match(wrk.path, '^(.*)NUMBER(.*)$')
+	math.randomseed(os.time())
+end
+request = function() return wrk.format(nil, before .. math.random(0, %d) .. after) end
+`
 
 // wrkScript prints the result as JSON. Times are in µs.
 const wrkScript = `done = function(s, l, r)
@@ -57,7 +69,11 @@ func Wrk(t testing.TB, l Load) Loaded {
 		t.Fatalf("wrk: %v", err)
 	}
 	script := filepath.Join(t.TempDir(), "done.lua")
-	if err := writeFile(script, wrkScript); err != nil {
+	text := wrkScript
+	if l.Numbers > 0 {
+		text += fmt.Sprintf(wrkNumbers, l.Numbers-1)
+	}
+	if err := writeFile(script, text); err != nil {
 		t.Fatalf("wrk: %v", err)
 	}
 	args := []string{

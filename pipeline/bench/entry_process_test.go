@@ -25,13 +25,13 @@ import (
 	"penstock/producers/entry/upstream"
 )
 
-// plainProxy makes the test binary a proxy: its kind, the service's address and
-// the bus's.
+// plainProxy makes the test binary a process of another kind: the kind, and for a
+// proxy the service's address and the bus's.
 const plainProxy = "PENSTOCK_BENCH_PROXY"
 
-// entryCommand is how a proxy of Go is started. It writes "address HOST:PORT" when
+// processCommand is how a process of the test binary is started. It writes "address HOST:PORT" when
 // it listens and ends with its standard input.
-func entryCommand(t testing.TB, kind, service, nats string) *exec.Cmd {
+func processCommand(t testing.TB, kind, service, nats string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -97,9 +97,9 @@ func TestPlainProxy(t *testing.T) {
 	})}
 	go func() { _ = service.Serve(l) }()
 	defer func() { _ = service.Close() }()
-	nats := bustest.Start(t, func(o *bus.Options) { o.Listen, o.Sync = "127.0.0.1:0", bus.SyncInterval }).URL()
-	for _, kind := range []string{"ReverseProxy", "pool", "entry"} {
-		address := listening(t, entryCommand(t, kind, l.Addr().String(), nats))
+	nats := listening(t, processCommand(t, "bus", "-", "-"))
+	for _, kind := range []string{"ReverseProxy", "pool", "entry", "silent"} {
+		address := listening(t, processCommand(t, kind, l.Addr().String(), nats))
 		resp, err := http.Post("http://"+address+"/k", "text/plain", strings.NewReader("body"))
 		if err != nil {
 			t.Fatal(err)
@@ -120,8 +120,16 @@ func serveProxy(t *testing.T, kind, service, nats string) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	if kind == "entry" {
-		serveEntry(ctx, t, service, nats)
+	switch kind {
+	case "entry", "silent":
+		serveEntry(ctx, t, service, nats, kind == "silent")
+		return
+	case "redirector":
+		serveRedirector(ctx, t, service, nats)
+		return
+	case "bus":
+		fmt.Printf("address %s\n", entryBus(t))
+		<-ctx.Done()
 		return
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -144,14 +152,21 @@ privacy: {user_key: "a key of thirty-two bytes or more, for tests"}
 telemetry: {listen: ""}
 `
 
-// serveEntry is penstock entry.
-func serveEntry(ctx context.Context, t *testing.T, service, nats string) {
+// entryBus starts a bus that entry points publish to and returns its address.
+func entryBus(t testing.TB) (url string) {
+	return bustest.Start(t, func(o *bus.Options) {
+		o.Listen, o.Sync, o.Partitions = "127.0.0.1:0", bus.SyncInterval, partitions
+	}).URL()
+}
+
+// serveEntry is penstock entry. A silent one publishes no events.
+func serveEntry(ctx context.Context, t *testing.T, service, nats string, silent bool) {
 	dir := t.TempDir()
 	c, err := config.Read("entry.yaml", fmt.Appendf(nil, entryConfig, service, filepath.Join(dir, "store")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := topology.Entry{Site: "here", Alone: topology.Alone{
+	e := topology.Entry{Site: "here", Silent: silent, Alone: topology.Alone{
 		Config: c, NATS: nats, Name: "bench", State: filepath.Join(dir, "state"), Logger: zerolog.New(os.Stderr).Level(zerolog.ErrorLevel),
 		Started: func(address, _ string) { fmt.Printf("address %s\n", address) },
 	}}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,8 +25,37 @@ var results table
 
 // table holds what was measured against what DESIGN §7 asks for.
 type table struct {
-	mu    sync.Mutex
-	lines []line
+	mu     sync.Mutex
+	lines  []line
+	sheets []*sheet
+}
+
+// sheet is a table of its own: things of one kind beside each other.
+type sheet struct {
+	title string
+	rows  [][]string
+}
+
+func newSheet(title string, columns ...string) *sheet { return &sheet{title, [][]string{columns}} }
+
+func (s *sheet) row(cells ...string) { s.rows = append(s.rows, cells) }
+
+func (s *sheet) print(to io.Writer) {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, r := range s.rows {
+		fmt.Fprintln(w, strings.Join(r, "\t"))
+	}
+	_ = w.Flush() // to memory
+	fmt.Fprintf(to, "\n%s\n%s", s.title, b.String())
+}
+
+// sheet adds a table, in place of an earlier one of that title.
+func (t *table) sheet(s *sheet) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sheets = slices.DeleteFunc(t.sheets, func(have *sheet) bool { return have.title == s.title })
+	t.sheets = append(t.sheets, s)
 }
 
 // line is one figure. least and aim are 0 where the design names none.
@@ -73,6 +103,9 @@ func (l *line) verdict() string {
 func (t *table) print(to io.Writer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	for _, s := range t.sheets {
+		s.print(to)
+	}
 	if len(t.lines) == 0 {
 		return
 	}
@@ -95,7 +128,7 @@ func (t *table) print(to io.Writer) {
 // figure prints a figure with three digits that mean something.
 func figure(v float64, unit string) string {
 	switch {
-	case unit == "rows/s" && v >= 1e6:
+	case strings.HasSuffix(unit, "/s") && v >= 1e6:
 		return fmt.Sprintf("%.2f million %s", v/1e6, unit)
 	case v >= 100:
 		return fmt.Sprintf("%.0f %s", v, unit)
@@ -112,9 +145,17 @@ func TestTheTableSaysWhatIsMet(t *testing.T) {
 	tab.add(line{name: "enough", figure: 26, unit: "%", least: 25})
 	tab.add(line{name: "slow", figure: 7, unit: "ms", least: 5, lower: true})
 	tab.add(line{name: "told", figure: 7, unit: "ms", note: "beside"})
+	tab.sheet(newSheet("Cars", "old"))
+	cars := newSheet("Cars", "car", "wheels")
+	cars.row("three-wheeler", "3")
+	tab.sheet(cars)
 	var b strings.Builder
 	tab.print(&b)
 	want := `
+Cars
+car            wheels
+three-wheeler  3
+
 what    measured             at least             aim                           beside
 fast    3.50 million rows/s  1.00 million rows/s  3.00 million rows/s  aim met  
 enough  26.0 %               25.0 %                                    met      
