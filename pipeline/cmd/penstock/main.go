@@ -51,6 +51,7 @@ type cli struct {
 	Evacuate evacuateCmd `cmd:"" help:"Empty a site within the others' room, and say what remains there."`
 	Purge    purgeCmd    `cmd:"" help:"Delete copies that moved away now, not after delete_after."`
 
+	Entries   entriesCmd   `cmd:"" help:"List the entry points that moves wait for, or forget one."`
 	Locations locationsCmd `cmd:"" help:"Import, export or verify where owners' data is."`
 
 	Completion completionCmd `cmd:"" help:"Print a completion script for bash or zsh."`
