@@ -20,7 +20,7 @@ func TestRouterIsATarget(t *testing.T) {
 			t.Fatal(err)
 		}
 		return routertest.World{
-			Target: r, Resolution: 0.0011,
+			Target: r, Resolution: 0.0011, Second: router.Link{From: routertest.Frontend, FromSite: "north", To: "cart"},
 			Send: func(l router.Link, n int) map[string]int {
 				got := map[string]int{}
 				for range n {

@@ -30,6 +30,8 @@ var Link = router.Link{From: Frontend, FromSite: East, To: Search}
 // World is a target in a world of its own.
 type World struct {
 	Target router.Target
+	// Second is another link of Frontend, to a component at the same sites.
+	Second router.Link
 	// Resolution is by how much a share may be off.
 	Resolution float64
 	// Send sends requests over a link, one after the other, and returns how many came
@@ -168,7 +170,7 @@ func refused(t *testing.T, w World) {
 	absent.Rows[0].Ratios[1].Site = Absent
 	partly := Table(2, 1, 0, 0)
 	partly.Rows = append(partly.Rows, absent.Rows[0])
-	partly.Rows[1].FromSite = "elsewhere" // good and bad rows together
+	partly.Rows[1].FromSite, partly.Rows[1].To = w.Second.FromSite, w.Second.To // good and bad rows together
 	for name, tc := range map[string]struct {
 		table router.Table
 		err   error
