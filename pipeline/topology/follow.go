@@ -27,6 +27,7 @@ type Follow struct {
 	Site, Component string
 	GeoIP           string
 	OwnerDepth      int
+	Zone            string // of times that name none; empty: UTC
 	Disorder        time.Duration
 	FromEnd         bool
 	Rotated         []string
@@ -47,6 +48,10 @@ func (f *Follow) Run(ctx context.Context) error {
 
 func (f *Follow) start(ctx context.Context, v *alone) (string, error) {
 	logs := accesslog.Options{Key: []byte(f.Config.Privacy.UserKey), OwnerDepth: f.OwnerDepth}
+	var err error
+	if logs.Zone, err = zoneOf(f.Zone); err != nil {
+		return "", err
+	}
 	if f.GeoIP != "" {
 		db, err := geo.Open(f.GeoIP)
 		if err != nil {

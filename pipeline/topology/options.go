@@ -30,7 +30,8 @@ type Replay struct {
 	Locations  string // CSV of where owners' data is before the first row
 	GeoIP      string
 	OwnerDepth int
-	Format     string
+	Format     string // of all files, see recording.Named; empty: told from each
+	Zone       string // of times in access logs that name none; empty: UTC
 	Speed      pace.Speed
 	// MaxLag fails a paced run that fell behind by more; 0 is no limit.
 	MaxLag time.Duration

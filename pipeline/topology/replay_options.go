@@ -3,6 +3,7 @@ package topology
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"penstock/consumers/decider"
 	"penstock/infra/publisher"
@@ -50,6 +51,13 @@ func (r *running) options(ctx context.Context) (*replay.Options, error) {
 				Acked: acked, Logger: r.Logger,
 			})
 		},
+	}
+	// Where nothing is said a run is called as before there was something to say.
+	if r.source.formatDigest != "" {
+		o.Fingerprint["format"] = r.source.formatDigest
+	}
+	if z := r.source.log.Zone; z != time.UTC {
+		o.Fingerprint["zone"] = z.String()
 	}
 	for i, s := range routeSites(r.Config) {
 		st, ok := r.stores[r.Config.Sites[i].Name].(writes.Store)

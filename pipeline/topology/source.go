@@ -3,6 +3,7 @@ package topology
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"penstock/infra/geo"
 	"penstock/producers/accesslog"
@@ -16,12 +17,15 @@ import (
 type source struct {
 	files  []string
 	format recording.Format
+	choice accesslog.ChoiceOptions
 	log    accesslog.Options
-	geo    string // digest of the places, part of the fingerprint
-	note   func(string)
-	key    string
-	quiet  bool // notes were given once
-	bad    int  // lines that were named
+	// formatDigest is part of the fingerprint.
+	formatDigest string
+	geo          string // digest of the places, part of the fingerprint
+	note         func(string)
+	key          string
+	quiet        bool // notes were given once
+	bad          int  // lines that were named
 }
 
 // maxNamed is how many malformed lines a replay names; REJECTS has samples of
@@ -42,17 +46,20 @@ func (s *source) name(b *recording.BadLine) {
 // openSource prepares the input: the places of addresses, and the key of the
 // users' hash, which comes from the configuration or else from the content.
 func (r *running) openSource(_ context.Context) error {
-	format, err := recording.ParseFormat(r.Format)
+	format, choice, digest, err := recording.Named(r.Format)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrOptions, err)
 	}
-	s := &source{files: r.Files, format: format, note: r.Note, key: r.Config.Privacy.UserKey}
+	s := &source{files: r.Files, format: format, choice: choice, formatDigest: digest, note: r.Note, key: r.Config.Privacy.UserKey}
 	if s.key == "" {
 		// The run's name is a hash too, but an override of it must not rename
 		// the users.
 		s.key = r.digest
 	}
 	s.log = accesslog.Options{Key: []byte(s.key), OwnerDepth: max(r.OwnerDepth, 1)}
+	if s.log.Zone, err = zoneOf(r.Zone); err != nil {
+		return err
+	}
 	if r.GeoIP != "" {
 		db, err := geo.Open(r.GeoIP)
 		if err != nil {
@@ -64,6 +71,19 @@ func (r *running) openSource(_ context.Context) error {
 	return nil
 }
 
+// zoneOf is the one of times that name none. "Local" is refused: what follows from
+// it would be another thing on another machine.
+func zoneOf(name string) (*time.Location, error) {
+	if name == "Local" {
+		return nil, fmt.Errorf("zone %s: name it, such as Europe/Zurich: %w", name, ErrOptions)
+	}
+	l, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("zone: %w: %w", err, ErrOptions)
+	}
+	return l, nil
+}
+
 // open opens the input at its beginning.
 func (s *source) open(bad func(replay.Bad)) (replay.Source, error) {
 	note := func(file, text string) {
@@ -72,7 +92,7 @@ func (s *source) open(bad func(replay.Bad)) (replay.Source, error) {
 		}
 	}
 	r, err := recording.Open(s.files, recording.Options{
-		AccessLog: s.log, Format: s.format, Note: note,
+		AccessLog: s.log, Log: s.choice, Format: s.format, Note: note,
 		Bad: func(b recording.BadLine) {
 			if bad != nil {
 				s.name(&b)

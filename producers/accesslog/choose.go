@@ -79,7 +79,7 @@ func Open(c ChoiceOptions, o Options) (*Parser, Choice, error) {
 	lines, bare, wrapping := sampled(c)
 	choice := Choice{Lines: len(lines) + bare, Wrapping: wrapping}
 	if c.Name != "" {
-		f, err := lookUp(c.Name)
+		f, err := Find(c.Name)
 		if err != nil {
 			return nil, Choice{}, err
 		}
@@ -96,8 +96,9 @@ func Open(c ChoiceOptions, o Options) (*Parser, Choice, error) {
 	return recognise(lines, choice, o)
 }
 
-// lookUp finds a format by what a user calls it.
-func lookUp(name string) (*Format, error) {
+// Find returns the format of a name, as ChoiceOptions has it. The error wraps
+// ErrFormat.
+func Find(name string) (*Format, error) {
 	if ext := strings.ToLower(filepath.Ext(name)); (ext == ".yaml" || ext == ".yml") && !strings.ContainsAny(name, " $%{") {
 		b, err := os.ReadFile(name)
 		if err != nil {

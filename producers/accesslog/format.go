@@ -1,6 +1,9 @@
 package accesslog
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,6 +17,7 @@ import (
 type Format struct {
 	name    string
 	about   string
+	digest  string
 	generic bool
 	shapes  []*shape
 	columns map[string]Sources // own ones over those of the format it is like
@@ -24,6 +28,10 @@ func (f *Format) Name() string { return f.name }
 
 // About says in a sentence what writes such logs; "" where its file doesn't.
 func (f *Format) About() string { return f.about }
+
+// Digest is a hash of all that rows follow from: what the file or the format
+// string says, and what it takes from others.
+func (f *Format) Digest() string { return f.digest }
 
 // shapeKind says how a shape cuts its lines.
 type shapeKind uint8
@@ -91,11 +99,16 @@ func compile(d *Definition) (*Format, error) {
 			like = of
 		}
 	}
+	said, err := json.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("format %s: %w: %w", d.Name, err, ErrFormat)
+	}
 	if like != "" && like != d.Name {
 		other, err := Named(like)
 		if err != nil {
 			return nil, fmt.Errorf("format %s: like: %w", d.Name, err)
 		}
+		said = append(said, other.digest...)
 		if f.columns == nil {
 			f.columns = make(map[string]Sources)
 		}
@@ -105,6 +118,8 @@ func compile(d *Definition) (*Format, error) {
 			}
 		}
 	}
+	sum := sha256.Sum256(said)
+	f.digest = hex.EncodeToString(sum[:8])
 	if err := f.check(d); err != nil {
 		return nil, fmt.Errorf("format %s: %w", d.Name, err)
 	}

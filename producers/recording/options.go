@@ -37,6 +37,22 @@ func ParseFormat(name string) (Format, error) {
 	return Auto, fmt.Errorf("format %.40q, expected %s: %w", name, strings.Join(names, ", "), ErrOption)
 }
 
+// Named is what a user may call the format of recordings: one of ParseFormat's
+// names, or that of a format of access logs, which makes all files such logs
+// (accesslog.ChoiceOptions). digest is of what their rows follow from, "" for
+// Auto. The error wraps ErrOption.
+func Named(name string) (f Format, log accesslog.ChoiceOptions, digest string, err error) {
+	f, err = ParseFormat(name)
+	if err == nil {
+		return f, log, string(f), nil
+	}
+	known, logErr := accesslog.Find(name)
+	if logErr != nil {
+		return Auto, log, "", fmt.Errorf("%w; as one of an access log: %w", err, logErr)
+	}
+	return AccessLog, accesslog.ChoiceOptions{Name: name}, known.Name() + " " + known.Digest(), nil
+}
+
 // Options of a Reader.
 type Options struct {
 	// AccessLog says how access logs are read. Its key is needed only if one of

@@ -16,6 +16,7 @@ type followCmd struct {
 	Format     string        `help:"A format (see docs/logs.md), a file of one, or nginx:STRING, apache:STRING and so on; by default told from each file's first lines."`
 	GeoIP      string        `name:"geoip" help:"mmdb file, or a folder with country ranges and centroids; without one places are unknown." type:"path"`
 	OwnerDepth int           `help:"How many segments of the path name the owner." default:"1"`
+	Zone       string        `help:"Time zone of logs that name none, such as Europe/Zurich." default:"UTC"`
 	Disorder   time.Duration `help:"How much later than its time a line may come: the log's resolution and the server's buffers." default:"5s"`
 	FromEnd    bool          `help:"At the very first start, begin at the end of the files that are there."`
 	Rotated    []string      `help:"More folders in which rotated files are looked for." type:"path" placeholder:"DIR"`
@@ -29,7 +30,7 @@ func (c *followCmd) Run(con *console) error {
 	}
 	f := topology.Follow{
 		Alone: *a, Paths: c.Paths, Stdin: os.Stdin, Format: c.Format, Site: c.Site, Component: c.Component, GeoIP: c.GeoIP,
-		OwnerDepth: c.OwnerDepth, Disorder: c.Disorder, FromEnd: c.FromEnd, Rotated: c.Rotated,
+		OwnerDepth: c.OwnerDepth, Zone: c.Zone, Disorder: c.Disorder, FromEnd: c.FromEnd, Rotated: c.Rotated,
 		Chosen: func(path, choice string) { fmt.Fprintf(con.out, "%s: %s\n", path, choice) },
 	}
 	return f.Run(con.ctx)

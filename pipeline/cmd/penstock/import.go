@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"penstock/infra/geo"
 	"penstock/producers/accesslog"
@@ -97,7 +98,7 @@ func (o *output) write(con *console, fill func(w *recording.Writer) error) error
 
 type importRecordingCmd struct {
 	Files  []string `arg:"" help:"Recordings; several are merged by time." type:"existingfile"`
-	Format string   `help:"Format of all files; by default told from their content." enum:",parquet,arrow,csv,jsonl,accesslog" default:""`
+	Format string   `help:"Format of all files: parquet, arrow, csv, jsonl, accesslog, or what import accesslog takes; by default told from their content."`
 	logFlags
 	output
 }
@@ -106,6 +107,7 @@ type importRecordingCmd struct {
 type logFlags struct {
 	GeoIP      string `name:"geoip" help:"mmdb file, or a folder with country ranges and centroids; without one places are unknown." type:"path"`
 	OwnerDepth int    `help:"How many segments of the path name the owner." default:"1"`
+	Zone       string `help:"Time zone of logs that name none, such as Europe/Zurich." default:"UTC"`
 	UserKey    string `help:"Keys the hash of client addresses; by default the content does." env:"PENSTOCK_USER_KEY"`
 }
 
@@ -119,6 +121,10 @@ func (l *logFlags) options(con *console, files []string) (accesslog.Options, err
 		}
 	}
 	log := accesslog.Options{Key: []byte(key), OwnerDepth: l.OwnerDepth}
+	var err error
+	if log.Zone, err = time.LoadLocation(l.Zone); err != nil {
+		return accesslog.Options{}, fmt.Errorf("%w: --zone: %w", errUsage, err)
+	}
 	if l.GeoIP != "" {
 		db, err := geo.Open(l.GeoIP)
 		if err != nil {
@@ -134,7 +140,7 @@ func (c *importRecordingCmd) Run(con *console) error {
 	if err := c.check(c.Files...); err != nil {
 		return err
 	}
-	format, err := recording.ParseFormat(c.Format)
+	format, choice, _, err := recording.Named(c.Format)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
@@ -142,7 +148,7 @@ func (c *importRecordingCmd) Run(con *console) error {
 	if err != nil {
 		return err
 	}
-	return importFiles(con, &c.output, c.Files, recording.Options{AccessLog: log, Format: format})
+	return importFiles(con, &c.output, c.Files, recording.Options{AccessLog: log, Log: choice, Format: format})
 }
 
 // importFiles copies recordings into one.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"penstock/producers/accesslog"
 	"penstock/producers/recording"
@@ -16,7 +15,6 @@ import (
 type importAccesslogCmd struct {
 	Files   []string `arg:"" help:"Logs, plain, gz or zst; several are merged by time." type:"existingfile"`
 	Format  string   `help:"A format's name, a file of one (.yaml), or nginx:'…', apache:'…', haproxy:'…', envoy:'…' with a format string; by default told from the first lines."`
-	Zone    string   `help:"Time zone of logs that name none, such as Europe/Zurich." default:"UTC"`
 	Explain bool     `help:"Say for the first lines what becomes of each field, and write nothing."`
 	Lines   int      `help:"How many lines to explain, of each file." default:"3"`
 	logFlags
@@ -38,9 +36,6 @@ func (c *importAccesslogCmd) Run(con *console) error {
 	log, err := c.options(con, c.Files)
 	if err != nil {
 		return err
-	}
-	if log.Zone, err = time.LoadLocation(c.Zone); err != nil {
-		return fmt.Errorf("%w: --zone: %w", errUsage, err)
 	}
 	o := recording.Options{AccessLog: log, Log: accesslog.ChoiceOptions{Name: c.Format}, Format: recording.AccessLog}
 	if c.Explain {

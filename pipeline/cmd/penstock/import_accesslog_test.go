@@ -2,10 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"penstock/pipeline/report"
 )
 
 const nginxLine = `192.0.2.1 [01/Jan/2020:00:00:01 +0000] "PUT /a/b HTTP/1.1" 201 17 10.0.0.1:80, 10.0.0.2:80 0.010, 0.250 0.300`
@@ -102,6 +106,52 @@ func TestImportExplain(t *testing.T) {
 	}
 	for _, c := range [][2]string{{"--format=nothing", "expected alb"}, {"--format=nginx:$", "is no variable"}, {"--zone=Nowhere", "--zone"}, {"--format=nginx:$request", "nothing fills the column time"}} {
 		if _, errs, code := command(t, "import", "accesslog", log, "--explain", c[0]); code != 2 || !strings.Contains(errs, c[1]) {
+			t.Errorf("%s: exit code %d, %s", c[0], code, errs)
+		}
+	}
+}
+
+// TestFormatsOfLogsEverywhere: what import accesslog takes as a format and a zone,
+// import recording and replay take, too. Both tell runs of a replay apart, for the
+// rows follow from them.
+func TestFormatsOfLogsEverywhere(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	log, own := filepath.Join(dir, "a.log"), filepath.Join(dir, "own.yaml")
+	writeFile(t, log, "2024-01-14 12:30:00 GET /d 200\n2024-01-14 12:31:00 GET /d 200\n")
+	const format = "nginx:$time $request_method $uri $status"
+	rules := "lines: [{text: '{day} {clock} {method} {path} {status}'}]\ncolumns: {time: {expr: 'field(\"day\") + \" \" + field(\"clock\")'}, method: method, target: path, status: status, owner: {default: %s}}\n"
+	writeFile(t, own, fmt.Sprintf(rules, "ann"))
+
+	out := filepath.Join(dir, "out.jsonl")
+	must(t, "import", "recording", log, "--format", own, "--zone", "Europe/Zurich", "-o", out)
+	if b, err := os.ReadFile(out); err != nil || !strings.Contains(string(b), `"2024-01-14T11:30:00Z"`) || !strings.Contains(string(b), `"owner":"ann"`) {
+		t.Errorf("%s, %v", b, err)
+	}
+
+	runs := map[string]bool{}
+	replayed := func(args ...string) *report.Report {
+		to := t.TempDir()
+		must(t, append([]string{"replay", log, "-c", example("world.yaml"), "--out", to}, args...)...)
+		r := readReport(t, to)
+		runs[r.Run] = true
+		return r
+	}
+	for range 2 { // The same again is the same run.
+		if r := replayed("--format", own); r.Account.Counted != 2 || r.Windows[0].Start.Format(time.TimeOnly) != "12:00:00" {
+			t.Errorf("counted %d, first window %s", r.Account.Counted, r.Windows[0].Start)
+		}
+	}
+	if r := replayed("--format", own, "--zone", "Europe/Zurich"); r.Account.Counted != 2 || r.Windows[0].Start.Format(time.TimeOnly) != "11:00:00" {
+		t.Errorf("counted %d, first window %s", r.Account.Counted, r.Windows[0].Start)
+	}
+	writeFile(t, own, fmt.Sprintf(rules, "ben")) // the same name, other rules
+	replayed("--format", own)
+	if len(runs) != 3 {
+		t.Errorf("%d runs: %v", len(runs), runs)
+	}
+	for _, c := range [][2]string{{"--format=nothing", "expected parquet"}, {"--format=" + format, "nothing fills the column time"}, {"--zone=Nowhere", "zone"}, {"--zone=Local", "name it"}} {
+		if _, errs, code := command(t, "replay", log, "-c", example("world.yaml"), "--out", t.TempDir(), c[0]); code != 2 || !strings.Contains(errs, c[1]) {
 			t.Errorf("%s: exit code %d, %s", c[0], code, errs)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // Machines without a database of zones know --zone, too.
 
 	"github.com/alecthomas/kong"
 

@@ -30,7 +30,8 @@ type replayCmd struct {
 	MaxSkew    time.Duration `help:"How far a record may be ahead of the last one before it is taken for one from the future." default:"10m"`
 	GeoIP      string        `name:"geoip" help:"mmdb file, or a folder with country ranges and centroids: the place of a client's address." type:"path"`
 	OwnerDepth int           `help:"How many segments of an access log's path name the owner." default:"1"`
-	Format     string        `help:"Format of all files; by default told from their content." enum:",parquet,arrow,csv,jsonl,accesslog" default:""`
+	Format     string        `help:"Format of all files: parquet, arrow, csv, jsonl, accesslog, or what import accesslog takes; by default told from their content."`
+	Zone       string        `help:"Time zone of access logs that name none, such as Europe/Zurich." default:"UTC"`
 	RunID      string        `name:"run" help:"Name of the run; by default a hash of the recordings and of the options that change rows or cuts."`
 	Strict     bool          `help:"Fail at the first line that cannot be used."`
 	Partitions int           `help:"Partitions of the bus, 1 to 25; by default the configuration's."`
@@ -63,7 +64,7 @@ func (c *replayCmd) Run(con *console) error {
 	}
 	r := topology.Replay{
 		Files: c.Files, Config: cfg, Out: c.Out, State: c.State, Friends: c.Friends, Locations: c.Locations, GeoIP: c.GeoIP,
-		OwnerDepth: c.OwnerDepth, Format: c.Format, Speed: speed, MaxLag: c.MaxLag, Route: c.Route, Disorder: disorder,
+		OwnerDepth: c.OwnerDepth, Format: c.Format, Zone: c.Zone, Speed: speed, MaxLag: c.MaxLag, Route: c.Route, Disorder: disorder,
 		MaxSkew: c.MaxSkew, RunID: c.RunID, Until: c.Until, Strict: c.Strict, NoWait: c.NoWait, Apply: c.Apply, Fresh: c.Fresh,
 		MoverOff: c.NoMover, Logger: con.logger(), Note: func(s string) { fmt.Fprintln(con.err, "note:", s) }, Hook: con.hook,
 	}
