@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"penstock/producers/otlp/span"
+	"penstock/schemas/event"
 )
 
 // none is the index of no node.
@@ -143,6 +144,10 @@ func complete(s, more *span.Span) {
 	fill(&s.Owner, more.Owner)
 	fill(&s.User, more.User)
 	fill(&s.Parent, more.Parent)
+	if s.Status == event.NullStatus {
+		s.Status = more.Status
+	}
+	s.Op, s.Bytes = max(s.Op, more.Op), max(s.Bytes, more.Bytes)
 	if s.Start == span.Unknown {
 		s.Start = more.Start
 	}

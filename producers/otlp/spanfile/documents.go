@@ -137,6 +137,7 @@ func (d *documents) whole() {
 	}
 	// A list on one line may have its next line after the comma, so the object
 	// must be all that is left of its own.
+	_, _ = d.in.Peek(1) // or the end, which is not a line's
 	rest, _ := d.in.Peek(min(d.in.Buffered(), 64))
 	for _, c := range rest {
 		switch c {
