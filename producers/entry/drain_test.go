@@ -127,3 +127,52 @@ func TestDrainOfHTTP2(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Who is cut off has a row like all others, before Run returns: after it nobody
+// takes one.
+func TestRequestsThatAreCutOffHaveRows(t *testing.T) {
+	t.Parallel()
+	began := make(chan bool, 1)
+	hangs := service(t, func(_ http.ResponseWriter, r *http.Request) {
+		began <- true
+		<-r.Context().Done()
+	})
+	for name, drain := range map[string]time.Duration{"at once": -1, "after a while": 100 * time.Millisecond} {
+		p := run(t, []string{hangs}, func(o *entry.Options) { o.Drain, o.H2C = drain, true })
+		dial(t, p).send(t, "GET /u/ada/x HTTP/1.1\r\nHost: x\r\n\r\n")
+		<-began
+		transport := &http.Transport{Protocols: new(http.Protocols)}
+		transport.Protocols.SetUnencryptedHTTP2(true)
+		go func() {
+			if resp, err := (&http.Client{Transport: transport}).Get(p.url + "/u/ada/x"); err == nil {
+				resp.Body.Close()
+			}
+			transport.CloseIdleConnections()
+		}()
+		<-began
+		if err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		p.rows.mu.Lock()
+		if n := len(p.rows.all); n != 2 {
+			t.Errorf("%s: %d rows when Run has returned", name, n)
+		}
+		p.rows.mu.Unlock()
+	}
+	for range 10 {
+		p := run(t, []string{echo(t)}, func(o *entry.Options) { o.Drain = time.Millisecond })
+		w := dial(t, p)
+		w.send(t, upgradeRequest)
+		if resp, err := http.ReadResponse(w.r, nil); err != nil || resp.StatusCode != http.StatusSwitchingProtocols { //nolint:bodyclose // it ends with the connection
+			t.Fatalf("got %+v, %v", resp, err)
+		}
+		if err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		p.rows.mu.Lock()
+		if n := len(p.rows.all); n != 1 {
+			t.Errorf("%d rows of a connection that had changed its protocol", n)
+		}
+		p.rows.mu.Unlock()
+	}
+}

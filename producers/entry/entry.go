@@ -42,6 +42,8 @@ type Entry struct {
 	tunnels  tunnels
 	recent   recent
 	started  atomic.Bool
+	cut      context.CancelFunc // ends the requests that still run
+	rowless  atomic.Int64       // requests that run: they have no row yet
 }
 
 type class struct {
@@ -122,11 +124,15 @@ func (e *Entry) compile() error {
 // servers makes the two servers: connections are given to the one whose protocol
 // they speak.
 func (e *Entry) servers() {
+	var base context.Context
+	base, e.cut = context.WithCancel(context.Background())
+	inBase := func(net.Listener) context.Context { return base }
 	e.plain = &http.Server{
 		Handler: e, DisableGeneralOptionsHandler: true, ErrorLog: e.errorLog(),
 		// The connection has checked and bounded the header; this is never reached.
 		MaxHeaderBytes: e.limits.Header + 4096,
 		TLSNextProto:   map[string]func(*http.Server, *tls.Conn, http.Handler){},
+		BaseContext:    inBase,
 		ConnContext:    e.connContext,
 		ConnState: func(c net.Conn, s http.ConnState) {
 			switch guarded := c.(*strict.Conn); s {
@@ -140,7 +146,7 @@ func (e *Entry) servers() {
 	e.multi = &http.Server{
 		Handler: e, DisableGeneralOptionsHandler: true, ErrorLog: e.errorLog(),
 		MaxHeaderBytes: e.limits.Header, IdleTimeout: e.limits.IdleTimeout, ReadHeaderTimeout: e.limits.HeaderTimeout,
-		ConnContext: e.connContext, Protocols: new(http.Protocols),
+		BaseContext: inBase, ConnContext: e.connContext, Protocols: new(http.Protocols),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: 250, SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second,
 			WriteByteTimeout: e.o.Limits.WriteTimeout,
@@ -216,6 +222,7 @@ func (e *Entry) Run(ctx context.Context) error {
 func (e *Entry) drain() {
 	_ = e.listener.Close()
 	e.conns.close()
+	defer e.cut()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	limit := clock.System().NewTimer(e.o.Drain)
@@ -233,10 +240,27 @@ func (e *Entry) drain() {
 	case <-limit.C():
 		cancel()
 		<-finished
+		e.cut()
 		// What is left is cut off: its clients see a connection that ends.
 		_ = e.plain.Close()
 		_ = e.multi.Close()
 	}
 	e.tunnels.close()
+	e.awaitRows()
 	e.o.Logger.Info().Str("site", e.o.Site).Msg("entry point has ended")
+}
+
+// rowsWithin is how long the end waits for requests that were cut off.
+const rowsWithin = 5 * time.Second
+
+// awaitRows waits until the requests that were cut off have made their rows.
+func (e *Entry) awaitRows() {
+	system := clock.System()
+	for end := system.Now().Add(rowsWithin); e.rowless.Load() > 0; {
+		if system.Now().After(end) {
+			e.o.Logger.Warn().Str("site", e.o.Site).Int64("requests", e.rowless.Load()).Msg("requests that were cut off do not end: their rows are lost")
+			return
+		}
+		_ = system.Sleep(context.Background(), time.Millisecond) // without an end there is no error
+	}
 }

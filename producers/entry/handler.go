@@ -70,6 +70,8 @@ func (e *Entry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{e: e, w: w, r: r, start: e.o.Clock.Now(), client: e.clientOf(r)}
 	e.m.running.Inc()
 	defer e.m.running.Dec()
+	e.rowless.Add(1)
+	defer e.rowless.Add(-1)
 	x.serve()
 	if x.body != nil {
 		x.body.end()
