@@ -1,0 +1,13 @@
+package split
+
+import "errors"
+
+var (
+	// ErrConfig is returned by New, Parse and Config.Validate when a
+	// configuration cannot be used. The error lists every fault with its field;
+	// no policy was made.
+	ErrConfig = errors.New("split configuration")
+	// ErrSnapshot is returned by Restore when the bytes are not a whole snapshot
+	// of this package. The policy's state is undefined: make another one.
+	ErrSnapshot = errors.New("split snapshot")
+)

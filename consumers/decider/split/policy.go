@@ -1,0 +1,204 @@
+package split
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"penstock/consumers/decider"
+	"penstock/schemas/control"
+	"penstock/schemas/window"
+)
+
+// Policy is one of Policies, by its configuration. It implements decider.Policy.
+type Policy struct {
+	config     Config
+	configJSON []byte
+	siteIndex  map[string]int
+	base       []float64 // µs between sites where none was measured
+	near       [][]int   // by site: sites by distance
+	state      *state
+
+	evacuated []bool // by site, for the window that is decided
+}
+
+var _ decider.Policy = (*Policy)(nil)
+
+// New makes the policy in its first state. The error wraps ErrConfig and lists
+// every fault.
+func New(c Config) (*Policy, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	body, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	t := &Policy{config: c, configJSON: body, siteIndex: map[string]int{}, state: newState(), evacuated: make([]bool, len(c.Sites))}
+	for i, s := range c.Sites {
+		t.siteIndex[s.Name] = i
+	}
+	t.base, t.near = c.distances()
+	t.component("") // entryComponent
+	for _, k := range c.Components {
+		t.component(k.Name)
+	}
+	return t, nil
+}
+
+// Parse makes the policy from the bytes of Config; it is a decider.Factory but for
+// its result's type. Unknown fields are faults.
+func Parse(config []byte) (*Policy, error) {
+	var c Config
+	d := json.NewDecoder(bytes.NewReader(config))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return New(c)
+}
+
+// Kind returns split.
+func (t *Policy) Kind() control.Kind { return control.Split }
+
+// Groups returns the one group that the policy reads.
+func (t *Policy) Groups() []string { return []string{window.Fast} }
+
+// Width returns the width of the windows.
+func (t *Policy) Width() time.Duration { return t.config.Window }
+
+// TTL is how long a command is in force: what the loop should set.
+func (t *Policy) TTL() time.Duration { return t.config.TTL }
+
+// Config returns the canonical JSON of the configuration, defaults filled in.
+func (t *Policy) Config() []byte { return bytes.Clone(t.configJSON) }
+
+// Decide decides a closed window: see the package's documentation.
+func (t *Policy) Decide(in decider.Input) decider.Output {
+	w := &decision{t: t, in: &in, reasons: newReasons()}
+	for n, s := range t.config.Sites {
+		t.evacuated[n] = slices.Contains(in.Operator.Evacuate, s.Name)
+	}
+	l := t.learn(in.Tables, in.Window.End.UnixMicro())
+	w.report(l)
+	if len(in.Incomplete) > 0 {
+		w.reasons.count(IncompleteWindow, int64(len(in.Incomplete)), "events of the window are missing; nothing is decided on it")
+		return decider.Output{Reasons: w.reasons.list()}
+	}
+	w.estimates = t.estimate()
+	w.rows()
+	w.plan()
+	switch {
+	case in.Operator.Mode == control.Observe:
+		w.reasons.count(Observing, 1, "the mode is observe: nothing is decided")
+	case in.Operator.Rollback != nil && in.Publishes():
+		w.rollback(in.Operator.Rollback.UnixMicro())
+	case in.Publishes():
+		w.steps()
+	}
+	commands := w.commands()
+	return decider.Output{Reasons: w.reasons.list(), Commands: commands, Broken: w.broken()}
+}
+
+// report says what could not be used and who was blamed.
+func (w *decision) report(l *learned) {
+	if l.bad > 0 {
+		w.reasons.count(BadRow, l.bad, "rows without a callee, of a component that calls itself, or with a negative number")
+	}
+	names := make([]string, 0, len(l.unknown))
+	for n := range l.unknown {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		w.reasons.add(UnknownSite, n, map[string]any{"requests": l.unknown[n]}, "calls from or to a site that the configuration doesn't name")
+	}
+	for _, b := range l.blamed {
+		site := w.t.config.Sites[b.site].Name
+		w.reasons.add(CallerSlow, w.t.scopeName(b.component), map[string]any{"from_site": site, "links": b.links, "rise_us": b.each},
+			"network rose by %d µs on all %d links of %s at %s at once: it is the caller's, no callee is left for it", b.each, b.links, w.t.scopeName(b.component), site)
+	}
+}
+
+// decision is the decision of one window.
+type decision struct {
+	t         *Policy
+	in        *decider.Input
+	reasons   *reasons
+	estimates *estimates
+	// thin, by edge and site: the row has too few samples.
+	thin map[[2]int]bool
+	// next holds the rows that change.
+	next   []changedRow
+	needed *needs
+}
+
+// changedRow is a row that gets another table.
+type changedRow struct {
+	edge, site int
+	parts      []int
+	code       string
+	from, to   int // the sites that lose and win most
+	evidence   map[string]any
+}
+
+// rows brings every row's state up to date with what was seen: which have enough
+// samples, and what is in force where no table of ours is.
+func (w *decision) rows() {
+	t, s := w.t, w.t.state
+	w.thin = map[[2]int]bool{}
+	for i := range s.edges {
+		for a := range s.edges[i].rows {
+			row := &s.edges[i].rows[a]
+			if !row.present {
+				continue
+			}
+			now, all, by := t.traffic(i, a)
+			if now == 0 || all < t.config.MinSamples {
+				w.thin[[2]int{i, a}] = true
+				w.reasons.count(InsufficientSamples, 1, fmt.Sprintf("rows with no call in the window or fewer than %d in %d windows: they stay as they are", t.config.MinSamples, t.config.History))
+				continue
+			}
+			row.enough, row.expired = s.now, false
+			if row.parts == nil || !w.in.Acts() && s.scopes[s.edges[i].from].sent == noTime {
+				row.begin(apportion(by, t.config.Resolution), len(t.config.Sites))
+			}
+		}
+	}
+}
+
+// begin sets what is in force without a table: what was seen.
+func (r *row) begin(parts []int, sites int) {
+	if r.up == nil {
+		r.up, r.down = make([]int64, sites), make([]int64, sites)
+		for n := range sites {
+			r.up[n], r.down[n] = noTime, noTime
+		}
+	}
+	r.parts = parts
+	if r.target == nil {
+		r.target = slices.Clone(parts)
+	}
+}
+
+// traffic is the calls of a row in the window, in all windows, and by site.
+func (t *Policy) traffic(edge, a int) (now, all int64, by []float64) {
+	links := t.state.edges[edge].links[a]
+	by = make([]float64, len(links))
+	for b, s := range links {
+		for _, x := range s {
+			if t.weight(x.window) == 0 {
+				continue
+			}
+			all += x.requests
+			by[b] += float64(x.requests)
+			if x.window == t.state.windows[0] {
+				now += x.requests
+			}
+		}
+	}
+	return now, all, by
+}

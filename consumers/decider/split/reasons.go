@@ -1,0 +1,90 @@
+package split
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"penstock/schemas/control"
+)
+
+// Codes of reasons: what was done with a row, and what was not.
+const (
+	LowerDelay          = "LowerDelay"    // another share of sites is faster, all calls together
+	Overloaded          = "Overloaded"    // a replica gets more than it takes
+	HigherErrors        = "HigherErrors"  // a replica fails more often than another
+	Failing             = "Failing"       // closest, locality-failover: a replica fails too often
+	Constrained         = "Constrained"   // calls went where a constraint forbids it
+	Evacuated           = "Evacuated"     // a site is being emptied
+	Expired             = "Expired"       // too few samples for so long that the default is better founded
+	Renewed             = "Renewed"       // the table in force, before its time is over
+	ProbesChanged       = "ProbesChanged" // only what is probed has changed
+	RolledBack          = "RolledBack"    // the operator's word
+	InsufficientSamples = "InsufficientSamples"
+	NoChange            = "NoChange"      // nothing has changed enough for another plan
+	NoImprovement       = "NoImprovement" // rows that are as the plan wants them
+	WithinDeadBand      = "WithinDeadBand"
+	Cooldown            = "Cooldown"
+	MaxStep             = "MaxStep"     // the rest of the way is for the next windows
+	NoSite              = "NoSite"      // rows whose callee may be called nowhere
+	NoRoom              = "NoRoom"      // more calls than all replicas of a component take
+	CallerSlow          = "CallerSlow"  // the network of all links of one caller has risen at once
+	CallCycle           = "CallCycle"   // components that call each other in a circle
+	Refused             = "Refused"     // an executor has refused this very table
+	Unsolved            = "Unsolved"    // the linear programme had no result, greedy decided
+	UnknownSite         = "UnknownSite" // calls from or to a site that is not configured
+	BadRow              = "BadRow"      // rows that cannot be used
+	TooManyRows         = "TooManyRows" // a table is full
+	Observing           = "Observing"   // mode observe
+	IncompleteWindow    = "IncompleteWindow"
+	PromisesBroken      = "PromisesBroken" // executors don't apply what is decided
+)
+
+// codes is the order of reasons in a record.
+var codes = []string{
+	IncompleteWindow, Observing, BadRow, UnknownSite, CallerSlow, CallCycle, NoRoom, Unsolved, NoSite, Constrained, Evacuated, Failing, HigherErrors,
+	Overloaded, LowerDelay, Expired, RolledBack, Renewed, ProbesChanged, InsufficientSamples, NoChange, NoImprovement, WithinDeadBand, Cooldown, MaxStep,
+	Refused, TooManyRows, PromisesBroken,
+}
+
+// mostScoped is how many reasons of a code stand by themselves; the rest is
+// counted together.
+const mostScoped = 20
+
+// reasons collects the reasons of a window.
+type reasons struct {
+	scoped map[string][]control.Reason
+	counts map[string]int64
+	texts  map[string]string
+}
+
+func newReasons() *reasons {
+	return &reasons{scoped: map[string][]control.Reason{}, counts: map[string]int64{}, texts: map[string]string{}}
+}
+
+// add notes one reason with what it is about.
+func (r *reasons) add(code, scope string, evidence map[string]any, format string, args ...any) {
+	if len(r.scoped[code]) >= mostScoped {
+		r.count(code, 1, "and more of them")
+		return
+	}
+	r.scoped[code] = append(r.scoped[code], control.Reason{Code: code, Scope: scope, Count: 1, Evidence: evidence, Text: fmt.Sprintf(format, args...)})
+}
+
+// count adds to a number of which only the sum is of interest.
+func (r *reasons) count(code string, n int64, text string) {
+	r.counts[code] += n
+	r.texts[code] = text
+}
+
+func (r *reasons) list() []control.Reason {
+	out := []control.Reason{}
+	for _, c := range codes {
+		slices.SortStableFunc(r.scoped[c], func(a, b control.Reason) int { return cmp.Compare(a.Scope, b.Scope) })
+		out = append(out, r.scoped[c]...)
+		if r.counts[c] > 0 {
+			out = append(out, control.Reason{Code: c, Count: r.counts[c], Text: r.texts[c]})
+		}
+	}
+	return out
+}
