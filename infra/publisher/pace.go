@@ -22,7 +22,7 @@ const (
 // outage is what the pacing goroutine knows of the bus.
 type outage struct {
 	away bool
-	good time.Time // when it was there last
+	good time.Time // when it was there last; zero: not yet
 	back time.Time // since when it is there again; zero: it was never away
 }
 
@@ -38,10 +38,15 @@ func (p *Publisher) look(o *outage, now time.Time) {
 		}
 		return
 	}
-	if !o.away {
-		o.away = true
-		p.ceiling.Store(min(p.ceiling.Load(), o.good.Add(-p.o.Disorder).UnixMicro()))
+	if o.away {
+		return
 	}
+	o.away = true
+	ceiling := int64(earliest) // Others may have begun before this one.
+	if !o.good.IsZero() {
+		ceiling = o.good.Add(-p.o.Disorder).UnixMicro()
+	}
+	p.ceiling.Store(min(p.ceiling.Load(), ceiling))
 }
 
 // tide is the live watermark: the clock less Disorder. While the bus is away, and
@@ -56,7 +61,7 @@ func (p *Publisher) pace(ctx context.Context) {
 	tick := p.o.Clock.NewTicker(p.o.MaxAge)
 	defer tick.Stop()
 	last := p.o.Clock.Now()
-	bus := outage{good: last}
+	bus := outage{}
 	p.look(&bus, last)
 	if p.resending.Load() > 0 {
 		p.announce()
