@@ -66,6 +66,9 @@ func (r *Recorder) answered(x *exchange, q *http.Request, rules *Rules) {
 	if !x.finished {
 		row.Status = http.StatusInternalServerError
 	}
+	if q.Method == http.MethodHead {
+		x.sent = 0 // What the handler wrote the server has left out.
+	}
 	row.Bytes = min(x.sent+x.body.read.Load(), event.MaxRequestBytes)
 	row.Trace = traceOf(q.Header.Get("Traceparent"))
 	r.guard("op", func() { row.Op = rules.Op(q) })

@@ -32,6 +32,7 @@ func shop(t *testing.T) http.Handler {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/read/{owner}", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "hello") })
+	mux.HandleFunc("/head/{owner}", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "not for HEAD") })
 	mux.HandleFunc("/nothing/{owner}", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/missing/{owner}", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "gone", http.StatusGone) })
 	mux.HandleFunc("/panic/{owner}", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
@@ -114,7 +115,8 @@ func TestWhatHandlersDo(t *testing.T) {
 				answer             string // "" is not compared
 			}{
 				{"GET", "read", "", 200, 5, "hello"},
-				{"HEAD", "nothing", "", 200, 0, ""},
+				{"HEAD", "head", "", 200, 0, ""},
+				{"PUT", "nothing", "", 200, 0, ""},
 				{"DELETE", "missing", "", 410, 5, "gone\n"},
 				{"GET", "panic", "", 500, 0, ""},
 				{"GET", "half", "", 500, 4, ""},
