@@ -39,7 +39,8 @@ type Entry struct {
 	TrustedProxies []string `yaml:"trusted_proxies"`
 	// ForwardedOnly reads that word in Forwarded only, never in X-Forwarded-For.
 	ForwardedOnly bool `yaml:"forwarded_only"`
-	// PeerKeyFile holds the secret by which entry points know each other.
+	// PeerKeyFile holds the secret by which entry points know each other; without it
+	// one is derived from Privacy.UserKey, which all have in common.
 	PeerKeyFile string `yaml:"peer_key_file"`
 	// Barrier says when moves hold writes here: auto, where the store has no write
 	// barrier of its own; always; or off.

@@ -198,8 +198,5 @@ func (c *Config) Notes() []string {
 	if d := Default(); fmt.Sprint(c.Split) != fmt.Sprint(d.Split) || fmt.Sprint(c.Servers) != fmt.Sprint(d.Servers) || fmt.Sprint(c.Coding) != fmt.Sprint(d.Coding) {
 		notes = append(notes, "split, servers and coding are read and checked; this version decides placement only")
 	}
-	if len(c.Sites) > 1 && len(c.Entry.TrustedProxies) > 0 && c.Entry.PeerKeyFile == "" {
-		notes = append(notes, "entry.peer_key_file is not set: entry points take what comes from a trusted proxy for a peer's if it has the header Penstock-Hop, which those proxies have to take off")
-	}
 	return notes
 }

@@ -2,7 +2,10 @@ package topology
 
 import (
 	"context"
+	"crypto/hkdf"
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -307,7 +310,11 @@ func (e *Entry) secrets(o *entry.Options) error {
 	if err != nil {
 		return err
 	}
-	o.PeerKey = []byte(peer)
+	if o.PeerKey = []byte(peer); peer == "" {
+		if o.PeerKey, err = peerKey(e.Config.Privacy.UserKey); err != nil {
+			return err
+		}
+	}
 	for _, k := range []struct {
 		field, name string
 		public      bool
@@ -341,6 +348,17 @@ func (e *Entry) secrets(o *entry.Options) error {
 		o.TrustedProxies = append(o.TrustedProxies, netip.MustParsePrefix(n)) // Checked with the configuration.
 	}
 	return nil
+}
+
+// peerKey is the key among entry points where the configuration names none. There is
+// always one: entry points that took each other for clients would forward to and fro
+// what both believe to be at the other's site, and publish each request twice.
+func peerKey(userKey string) ([]byte, error) {
+	key, err := hkdf.Key(sha256.New, []byte(userKey), nil, "penstock: the key among entry points", sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("key among entry points: %w", err)
+	}
+	return []byte(hex.EncodeToString(key)), nil
 }
 
 // residency says which sites may hold an owner's data; nil if all may.

@@ -2,6 +2,9 @@ package topology
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -40,6 +43,20 @@ privacy: {user_key: "a key of tests"}
 	o := options("")
 	if o.Hold != time.Second || o.Drain != 30*time.Second || o.Replay != 64_000 || o.TraceSample != 1 || o.ForwardedOnly {
 		t.Errorf("by default %+v", o)
+	}
+	other := options("")
+	if len(o.PeerKey) < 16 || string(o.PeerKey) != string(other.PeerKey) {
+		t.Errorf("keys among entry points are %q and %q", o.PeerKey, other.PeerKey)
+	}
+	if k, err := peerKey("another key of tests"); err != nil || string(k) == string(o.PeerKey) {
+		t.Errorf("whatever the configuration, the key is %q, %v", k, err)
+	}
+	file := filepath.Join(t.TempDir(), "peer.key")
+	if err := os.WriteFile(file, []byte("a key of its own\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if o := options("entry: {peer_key_file: " + strconv.Quote(file) + "}"); string(o.PeerKey) != "a key of its own" {
+		t.Errorf("of a file the key is %q", o.PeerKey)
 	}
 	if u := o.Sites[1].URL; u != "http://b.example" {
 		t.Errorf("redirects go to %s + path", u)
