@@ -3,7 +3,9 @@ package entry
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,6 +77,20 @@ func (c *conns) len() int {
 	return len(c.open)
 }
 
+// lingerFor is how long idle connections are kept when the entry point stops, and
+// lingerLook how often it is looked whether any are left. Whoever sends a request
+// meanwhile gets its answer, which says that the connection ends. A connection
+// that is closed while a request is on the way to it leaves its client without an
+// answer, and without knowing whether it was served.
+const lingerFor, lingerLook = 500 * time.Millisecond, 10 * time.Millisecond
+
+// linger waits for clients to end their connections.
+func (c *conns) linger(d time.Duration) {
+	for waited := time.Duration(0); waited < d && c.len() > 0; waited += lingerLook {
+		_ = clock.System().Sleep(context.Background(), lingerLook)
+	}
+}
+
 // close refuses new connections and closes those on which nothing runs. Those of
 // HTTP/2 are told by their server.
 func (c *conns) close() {
@@ -91,6 +107,58 @@ func (c *conns) close() {
 		_ = n.Close()
 	}
 	c.begun.Wait()
+}
+
+// cut closes all connections.
+func (c *conns) cut() {
+	c.mu.Lock()
+	open := slices.Collect(maps.Keys(c.open))
+	c.mu.Unlock()
+	for _, n := range open {
+		_ = n.Close()
+	}
+}
+
+// running counts goroutines that serve connections.
+type running struct {
+	mu   sync.Mutex
+	n    int
+	none chan struct{} // closed when the last has ended; nil if nobody waits
+}
+
+func (r *running) enter() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.n++
+}
+
+func (r *running) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.n--; r.n == 0 && r.none != nil {
+		close(r.none)
+		r.none = nil
+	}
+}
+
+// wait waits until none is left, or for the context's end. None may enter any more.
+func (r *running) wait(ctx context.Context) error {
+	r.mu.Lock()
+	if r.n == 0 {
+		r.mu.Unlock()
+		return nil
+	}
+	if r.none == nil {
+		r.none = make(chan struct{})
+	}
+	none := r.none
+	r.mu.Unlock()
+	select {
+	case <-none:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // lookEvery is half of how long a request runs at most before its client is

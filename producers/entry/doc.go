@@ -14,7 +14,9 @@
 //	              isn't HTTP                 user, …     └── 421, pause ◀──┘
 //
 // net/http serves; package strict stands in front of it for HTTP/1 and package
-// upstream behind it. One goroutine carries a request from its first byte to its
+// upstream behind it. Requests of HTTP/1.1 that are a head and nothing else have a
+// shorter way beside net/http's server, up to the first of a connection that is
+// more (simple.go). One goroutine carries a request from its first byte to its
 // row. Nothing on the way waits for the bus: [Publisher] and [Locations] never
 // block, and without them requests are served just so.
 //

@@ -22,10 +22,9 @@ const overLimit = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain;
 	"Connection: close\r\nContent-Length: 32\r\n\r\npenstock: too many connections.\n"
 
 // accept takes connections until the listener is closed, and gives them to the
-// server of their protocol.
+// server of their protocol. That is given others until it is shut down: those that
+// are served here may become its own later.
 func (e *Entry) accept(plain, multi *queue) error {
-	defer plain.end()
-	defer multi.end()
 	for pause := 5 * time.Millisecond; ; {
 		c, err := e.listener.Accept()
 		var network net.Error
@@ -102,12 +101,13 @@ func (e *Entry) begin(c *counted, plain, multi *queue) {
 	e.guard(c, &peeked{Conn: c, read: read}, plain)
 }
 
-// guard gives a connection to the server of HTTP/1, which reads only what is
-// right. with is the connection as that server sees it.
+// guard has a connection served as HTTP/1, of which only what is right is read.
+// with is the connection as its server sees it.
 func (e *Entry) guard(c *counted, with net.Conn, plain *queue) {
 	g := strict.New(with, e.limits, clock.System())
 	c.guard.Store(g)
-	plain.give(g)
+	e.simples.enter()
+	go e.simple(g, plain)
 }
 
 var preface = []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")

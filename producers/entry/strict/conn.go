@@ -73,6 +73,7 @@ type Conn struct {
 	deliver    int // end of what may be handed on
 	state      uint8
 	after      uint8 // the state once a head is handed on
+	simple     bool  // what is delivered is a head of which nothing follows
 	emptyLine  bool  // one was left out before this head
 	length     int64 // left of a body of known length
 	chunks     chunks
@@ -168,6 +169,24 @@ func (c *Conn) Read(p []byte) (int, error) {
 	}
 }
 
+// Next waits for a request and returns its head if that is all of it: HTTP/1.1,
+// no body, no other protocol, no wish to be told to go on. The head is read by
+// that, and stays as it is until Watched or the next call. A head that Read has to
+// hand on, whatever the reason, is nil.
+func (c *Conn) Next() (head []byte, err error) {
+	c.unwatch()
+	if c.state == inHead {
+		if err := c.readHead(); err != nil {
+			return nil, err
+		}
+	}
+	if c.state != delivering || !c.simple {
+		return nil, nil
+	}
+	head, c.from, c.state = c.buf[c.from:c.deliver], c.deliver, c.after
+	return head, nil
+}
+
 // Write implements net.Conn. A client that takes nothing is not waited for
 // longer than WriteTimeout and an eighth of it.
 func (c *Conn) Write(p []byte) (int, error) {
@@ -210,6 +229,7 @@ func (c *Conn) readHead() error {
 
 func (c *Conn) accept(h head, end int) {
 	c.deliver, c.state, c.emptyLine, c.fresh = end, delivering, false, false
+	c.simple = h.simple
 	c.waiting.Store(false)
 	switch {
 	case h.length < 0:
@@ -231,6 +251,7 @@ func (c *Conn) refuse(r *Refusal) {
 	c.buf = append(c.buf[:0], c.limits.synthetic...)
 	c.from, c.to, c.deliver = 0, len(c.buf), len(c.buf)
 	c.state, c.after, c.err = delivering, failed, io.EOF
+	c.simple = false
 	c.waiting.Store(false)
 }
 

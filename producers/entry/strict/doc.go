@@ -27,6 +27,8 @@
 //
 // The header timeout runs from the first byte of a head (of a new connection:
 // from its start), the idle timeout between requests. While a request is
-// answered neither does. A Conn is used as net/http uses one: one reader at a
-// time.
+// answered neither does; a client that leaves meanwhile is seen ([Conn.Watch]).
+// Both are late by up to an eighth. A Conn is used as net/http uses one: one reader
+// at a time. Requests of which nothing follows the head can be had by themselves
+// ([Conn.Next]).
 package strict

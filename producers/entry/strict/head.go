@@ -9,13 +9,14 @@ import (
 type head struct {
 	length  int64 // of the body; -1 for chunks
 	upgrade bool  // asks for another protocol, without a body
+	simple  bool  // of HTTP/1.1, and has nothing but a head
 }
 
 // fields is what the header's lines said so far.
 type fields struct {
 	host, length, coding    []byte
 	hosts, lengths, codings int
-	upgrade                 bool
+	upgrade, expects        bool
 	old                     bool // HTTP/1.0
 	authority               []byte
 	protected               []string
@@ -168,8 +169,9 @@ func (f *fields) field(name, value []byte) *Refusal {
 			}
 		}
 	case len("expect"):
-		if same(name, "expect") && !same(value, "100-continue") {
-			f.expectsUnknown = true
+		if same(name, "expect") {
+			f.expects = true
+			f.expectsUnknown = f.expectsUnknown || !same(value, "100-continue")
 		}
 	case len("upgrade"):
 		f.upgrade = f.upgrade || same(name, "upgrade")
@@ -241,6 +243,7 @@ func (f *fields) head() (head, *Refusal) {
 		h.length = -1
 	}
 	h.upgrade = f.upgrade && h.length == 0
+	h.simple = h.length == 0 && !f.upgrade && !f.expects && !f.old
 	return h, nil
 }
 

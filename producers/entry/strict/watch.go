@@ -53,10 +53,16 @@ func (c *Conn) later(p []byte) bool {
 	if c.watch.gone == nil || len(p) != 1 || c.waiting.Load() {
 		return false
 	}
+	c.Watched()
+	return true
+}
+
+// Watched has Look watch the request of which Next has returned the head, which
+// must not be used any more.
+func (c *Conn) Watched() {
 	if c.from == c.to { // else the client has sent its next request, and isn't watched
 		c.watch.state.Store(asked)
 	}
-	return true
 }
 
 // await waits until the client sends something, leaves, or the watch ends. What
