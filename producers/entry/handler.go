@@ -67,6 +67,9 @@ type exchange struct {
 
 // ServeHTTP implements http.Handler. It owns the request: its header is changed.
 func (e *Entry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if e.draining.Load() {
+		w.Header().Set("Connection", "close")
+	}
 	x := &exchange{e: e, w: w, r: r, start: e.o.Clock.Now(), client: e.clientOf(r)}
 	e.m.running.Inc()
 	defer e.m.running.Dec()
