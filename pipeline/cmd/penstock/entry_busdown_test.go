@@ -305,6 +305,7 @@ func TestEntriesStopUnderLoad(t *testing.T) {
 	_, calm, rate := outage()
 	e := newFront(t, frontOptions{services: answerers(t)})
 	e.serve()
+	least, most := int64(0), int64(0)
 	for round := range 3 {
 		e.enter(frontSites...)
 		c := e.call(2*rate, frontSites...)
@@ -319,12 +320,17 @@ func TestEntriesStopUnderLoad(t *testing.T) {
 			}
 		}
 		c.end()
-		c.none(func(f failure) bool { return f.at >= stopping.UnixMicro() && f.refused() })
-		e.answered += len(c.answered)
+		// An idle connection may be closed while a request is on the way to it: HTTP/1
+		// can't tell such a client that it was not served. It is rare.
+		if c.cut > len(frontSites)*callersEach/4 {
+			t.Errorf("round %d: %d requests were sent and not answered", round, c.cut)
+		}
+		c.none(func(f failure) bool { return f.at >= stopping.UnixMicro() && (f.refused() || f.closed()) })
+		least, most = least+int64(len(c.answered)), most+int64(len(c.answered)+c.cut)
 		a := e.settled()
 		for _, g := range a.Groups {
-			if g.Total.Counted != int64(e.answered) || g.Total.Late != 0 {
-				t.Errorf("round %d: %s: %+v; %d requests were answered", round, g.Group, g.Total, e.answered)
+			if g.Total.Counted < least || g.Total.Counted > most || g.Total.Late != 0 {
+				t.Errorf("round %d: %s: %+v; %d requests were answered, %d cut", round, g.Group, g.Total, least, most-least)
 			}
 		}
 	}

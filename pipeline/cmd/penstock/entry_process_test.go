@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptrace"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -34,7 +35,6 @@ type front struct {
 	lookup   string            // address of the redirector, HOST:PORT
 	server   *server           // serve, if it runs
 	entries  map[string]*server
-	answered int // requests, of all callers so far
 }
 
 // frontOptions are what tests change.
@@ -148,6 +148,7 @@ type callers struct {
 	mu       sync.Mutex
 	answered []answered
 	failures []failure
+	cut      int // requests that were sent and got no answer on that connection
 }
 
 // answered is a request that was answered as it should be.
@@ -163,15 +164,17 @@ type failure struct {
 	err  error
 }
 
+// callersEach is how many callers a site has.
+const callersEach = 8
+
 // call starts callers that together send rate requests a second, spread over the
 // sites. Each has a connection of its own; one in four requests is a write.
 func (e *front) call(rate float64, sites ...string) *callers {
-	const each = 8 // callers a site
 	c := &callers{e: e, stop: make(chan struct{})}
-	gap := time.Duration(float64(each*len(sites)) / rate * float64(time.Second))
+	gap := time.Duration(float64(callersEach*len(sites)) / rate * float64(time.Second))
 	for i, site := range sites {
-		for j := range each {
-			n := i*each + j
+		for j := range callersEach {
+			n := i*callersEach + j
 			c.done.Go(func() { c.caller(site, n, gap) })
 		}
 	}
@@ -232,16 +235,30 @@ func (c *callers) ask(client *http.Client, site, owner, user string, write bool)
 		return err
 	}
 	r.Header.Set("X-User", user)
+	sent := 0
+	defer func() { c.count(sent) }()
+	r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{WroteRequest: func(i httptrace.WroteRequestInfo) {
+		if i.Err == nil {
+			sent++
+		}
+	}}))
 	resp, err := client.Do(r)
 	if err != nil {
 		return err
 	}
+	sent--
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%d %.200s", resp.StatusCode, b)
 	}
 	return err
+}
+
+func (c *callers) count(cut int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut += cut
 }
 
 // none fails the test if a request has failed that allowed does not excuse.
@@ -274,6 +291,12 @@ func (c *callers) latencies(from, to time.Time) (l load.Latencies) {
 	}
 	slices.Sort(l)
 	return l
+}
+
+// closed reports whether the connection ended under the request: it was idle when
+// its other end closed it, and the request was on the way.
+func (f failure) closed() bool {
+	return errors.Is(f.err, io.EOF) || errors.Is(f.err, syscall.ECONNRESET) || errors.Is(f.err, syscall.EPIPE)
 }
 
 // refused reports whether a request failed because nobody listened.
