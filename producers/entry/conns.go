@@ -3,7 +3,9 @@ package entry
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -105,6 +107,58 @@ func (c *conns) close() {
 		_ = n.Close()
 	}
 	c.begun.Wait()
+}
+
+// cut closes all connections.
+func (c *conns) cut() {
+	c.mu.Lock()
+	open := slices.Collect(maps.Keys(c.open))
+	c.mu.Unlock()
+	for _, n := range open {
+		_ = n.Close()
+	}
+}
+
+// running counts goroutines that serve connections.
+type running struct {
+	mu   sync.Mutex
+	n    int
+	none chan struct{} // closed when the last has ended; nil if nobody waits
+}
+
+func (r *running) enter() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.n++
+}
+
+func (r *running) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.n--; r.n == 0 && r.none != nil {
+		close(r.none)
+		r.none = nil
+	}
+}
+
+// wait waits until none is left, or for the context's end. None may enter any more.
+func (r *running) wait(ctx context.Context) error {
+	r.mu.Lock()
+	if r.n == 0 {
+		r.mu.Unlock()
+		return nil
+	}
+	if r.none == nil {
+		r.none = make(chan struct{})
+	}
+	none := r.none
+	r.mu.Unlock()
+	select {
+	case <-none:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // lookEvery is half of how long a request runs at most before its client is

@@ -40,9 +40,10 @@ type Entry struct {
 	multi    *http.Server // HTTP/2
 	conns    conns
 	tunnels  tunnels
+	simples  running
+	draining atomic.Bool
 	recent   recent
 	started  atomic.Bool
-	draining atomic.Bool
 	cut      context.CancelFunc // ends the requests that still run
 	rowless  atomic.Int64       // requests that run: they have no row yet
 }
@@ -210,6 +211,7 @@ func (e *Entry) Run(ctx context.Context) error {
 	}
 	e.drain()
 	serving.Wait()
+	_ = e.simples.wait(context.Background()) // one may have been accepted as the drain began
 	done()
 	looks.Wait()
 	if ctx.Err() == nil && err != nil {
@@ -233,7 +235,7 @@ func (e *Entry) drain() {
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		err := errors.Join(e.plain.Shutdown(ctx), e.multi.Shutdown(ctx), e.tunnels.wait(ctx))
+		err := errors.Join(e.plain.Shutdown(ctx), e.multi.Shutdown(ctx), e.tunnels.wait(ctx), e.simples.wait(ctx))
 		if err != nil {
 			e.o.Logger.Warn().Str("site", e.o.Site).Int("connections", e.conns.len()).Msg("drain is over, requests still run: they are cut off")
 		}
@@ -247,6 +249,8 @@ func (e *Entry) drain() {
 		// What is left is cut off: its clients see a connection that ends.
 		_ = e.plain.Close()
 		_ = e.multi.Close()
+		e.conns.cut()
+		_ = e.simples.wait(context.Background()) // they end, for their connections are closed
 	}
 	e.tunnels.close()
 	e.awaitRows()
