@@ -1,0 +1,32 @@
+// Package otlp receives spans by OTLP, over gRPC and HTTP (protobuf and JSON, plain
+// or gzip), and publishes the calls that they tell of (DESIGN §3.1, §4.2; P18).
+//
+//	gRPC  ┐                          one goroutine
+//	      ├─ decode ─▶ [queue] ─▶ join.Joiner ─▶ calls ─▶ Publisher
+//	HTTP  ┘  bounded    bounded     trace open for Window
+//
+// Packages beside this one: span has what a span is and the rules for attributes,
+// wire the decoders of OTLP, join what makes calls of spans, spanfile the import of
+// recordings.
+//
+// A trace is open until nothing came of it for Window, at most MaxAge; its calls are
+// then published, with times that lie that far back. A publisher that takes them
+// needs a Disorder of at least [Options.Delay].
+//
+// What clients are told follows OTLP:
+//
+//   - taken, with as many rejected spans as can't be used, and the first reason
+//     (partial success: not to be sent again)
+//   - not a request of OTLP at all: 400, INVALID_ARGUMENT: not to be sent again
+//   - too large: 413, RESOURCE_EXHAUSTED: not to be sent again
+//   - no room, or closing: 503 with Retry-After, UNAVAILABLE with RetryInfo: to be
+//     sent again, and nothing of it has been taken
+//
+// A request that was answered well is in memory and nowhere else: a kill loses what
+// traces are open. Nothing is dropped otherwise: what is refused is said so, and
+// every span that was taken has one fate in penstock_otlp_spans_total.
+//
+// States of a [Receiver]: made by New, serving in Run, closing once the context of
+// Run ends: requests under way end, the queue is emptied, all traces are resolved.
+// Failures: Run returns what ended a listener; there are no others.
+package otlp

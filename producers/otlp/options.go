@@ -1,0 +1,116 @@
+package otlp
+
+import (
+	"cmp"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"penstock/infra/clock"
+	"penstock/producers/otlp/join"
+	"penstock/producers/otlp/span"
+	"penstock/schemas/event"
+)
+
+// Publisher takes the calls; a live *publisher.Publisher is one. Publish never
+// waits and keeps nothing of the row.
+type Publisher interface {
+	Publish(r *event.Request)
+}
+
+// Options of a Receiver. Publisher and at least one listener are needed.
+type Options struct {
+	// Clock says when traces have been quiet. Defaults to the system's.
+	Clock clock.Clock
+	// CloseTimeout is how long requests under way may take at the end. Defaults to
+	// 5 s.
+	CloseTimeout time.Duration
+	// Concurrency is how many requests are decoded at a time. Defaults to 32.
+	Concurrency int
+	// Connections bounds those of each listener. Defaults to 1,024.
+	Connections int
+	// Entries says which roots are calls from outside.
+	Entries join.Entries
+	// GRPC and HTTP are where to listen (usually ports 4317 and 4318); either may be
+	// nil. They are closed by Run.
+	GRPC, HTTP net.Listener
+	// Logger gets what an operator should see.
+	Logger zerolog.Logger
+	// MaxAge is how long a trace is open at most. Defaults to 6 times Window.
+	MaxAge time.Duration
+	// MaxBody bounds a request, unpacked, in bytes. Defaults to 16 MB.
+	MaxBody int64
+	// MaxSpans bounds the spans of open traces. Defaults to 262,144: about 80 MB.
+	MaxSpans int
+	// Publisher takes the calls.
+	Publisher Publisher
+	// QueueMax bounds the spans that wait to be joined. Defaults to 65,536.
+	QueueMax int
+	// Registerer, if set, gets the counters.
+	Registerer prometheus.Registerer
+	// Rules for attributes.
+	Rules span.Rules
+	// Service says what goes to service_us.
+	Service join.Service
+	// TLS, if set, secures both listeners.
+	TLS *tls.Config
+	// Window is how long a trace is open after its last span. Defaults to 10 s:
+	// exporters send every 5 s.
+	Window time.Duration
+}
+
+// Delay is by how much calls are published after they ended, at most, if spans
+// come without delay: what the publisher's Disorder must be.
+func (o Options) Delay() time.Duration {
+	o.times()
+	return o.MaxAge + o.tick()
+}
+
+func (o *Options) times() {
+	o.Window = cmp.Or(o.Window, 10*time.Second)
+	o.MaxAge = cmp.Or(o.MaxAge, 6*o.Window)
+}
+
+// tick is how often traces are looked at.
+func (o *Options) tick() time.Duration { return max(o.Window/10, 10*time.Millisecond) }
+
+func (o *Options) complete() error {
+	if o.Publisher == nil || o.GRPC == nil && o.HTTP == nil {
+		return fmt.Errorf("a publisher and a listener are needed: %w", ErrOptions)
+	}
+	if o.Clock == nil {
+		o.Clock = clock.System()
+	}
+	o.times()
+	o.CloseTimeout = cmp.Or(o.CloseTimeout, 5*time.Second)
+	o.Concurrency = cmp.Or(o.Concurrency, 32)
+	o.Connections = cmp.Or(o.Connections, 1024)
+	o.MaxBody = cmp.Or(o.MaxBody, 16<<20)
+	o.MaxSpans = cmp.Or(o.MaxSpans, 1<<18)
+	o.QueueMax = cmp.Or(o.QueueMax, 1<<16)
+	for _, f := range [...]struct {
+		name string
+		v    int64
+	}{
+		{"CloseTimeout", int64(o.CloseTimeout)},
+		{"Concurrency", int64(o.Concurrency)},
+		{"Connections", int64(o.Connections)},
+		{"MaxAge", int64(o.MaxAge)},
+		{"MaxBody", o.MaxBody},
+		{"MaxSpans", int64(o.MaxSpans)},
+		{"QueueMax", int64(o.QueueMax)},
+		{"Window", int64(o.Window)},
+	} {
+		if f.v < 1 {
+			return fmt.Errorf("%s is %d, expected more than 0: %w", f.name, f.v, ErrOptions)
+		}
+	}
+	if o.MaxBody > 1<<30 {
+		return fmt.Errorf("MaxBody is %d, expected at most 1 GB: %w", o.MaxBody, ErrOptions)
+	}
+	return nil
+}
