@@ -77,6 +77,12 @@ stores: ## Show what the stores promise: conformance suites, 100 moves of a busy
 	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v ./consumers/executor/mover/movertest/
 	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v -run 'KillMovers|ComesBack|MixedStores|ADatabase' ./pipeline/cmd/penstock/
 
+.PHONY: live
+live: ## Show what entry points promise as a whole: stale clients, a bus that is away for a minute, logs rotated and readers killed 20 times.
+	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v -run 'StaleClients|TheBusGoesAway|EntriesStart|TheSpoolIsFull|EntriesStop|ServicesThatKnow|FollowNGINX' ./pipeline/cmd/penstock/
+	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v -run 'TestKill|TestWalk' ./producers/follow/
+	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m ./infra/gate/ ./producers/entry/...
+
 .PHONY: fence
 fence: ## Stop and wake two aggregator processes on one partition in turn for 60 s; windows and account must not differ.
 	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 10m -run TestTwoAggregatorsOnOnePartition ./pipeline/cmd/penstock/
