@@ -172,7 +172,7 @@ func (r *Router) Put(_ context.Context, t Table) (changes int, err error) {
 		}
 	}
 	now := r.tables[t.From]
-	if now.Epoch == t.Epoch && slices.EqualFunc(now.Rows, t.Rows, sameRow) {
+	if now.Epoch == t.Epoch && SameRows(now.Rows, t.Rows) {
 		return 0, nil
 	}
 	links, changes, err := r.build(t)
@@ -207,7 +207,7 @@ func (r *Router) build(t Table) (links map[Link]*choice, changes int, err error)
 		if err != nil {
 			return nil, 0, fmt.Errorf("table of %.80q: from %.80q to %.80q: %w", t.From, row.FromSite, row.To, err)
 		}
-		if old == nil || old.epoch != t.Epoch || !sameRow(old.row, row) {
+		if old == nil || old.epoch != t.Epoch || !same(old.row, row) {
 			changes++
 		}
 		links[l] = c
@@ -224,7 +224,7 @@ func (r *Router) ready(l Link, row Row, epoch uint64, old *choice) (*choice, err
 		down[i], draining[i] = r.down[replica], r.draining[replica]
 		visits[i] = of(r.visits, replica)
 	}
-	if old != nil && sameRow(old.row, row) && slices.Equal(old.down, down) && slices.Equal(old.draining, draining) {
+	if old != nil && same(old.row, row) && slices.Equal(old.down, down) && slices.Equal(old.draining, draining) {
 		c := *old
 		c.epoch = epoch
 		return &c, nil
@@ -340,8 +340,4 @@ func of[K comparable, C any](all map[K]*C, k K) *C {
 		all[k] = c
 	}
 	return c
-}
-
-func sameRow(a, b Row) bool {
-	return a.FromSite == b.FromSite && a.To == b.To && a.WritesAt == b.WritesAt && slices.Equal(a.Ratios, b.Ratios)
 }

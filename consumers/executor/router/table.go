@@ -124,3 +124,10 @@ func sharesOf(row Row) []float64 {
 	}
 	return shares
 }
+
+// SameRows says whether two tables have the same rows in the same order.
+func SameRows(a, b []Row) bool { return slices.EqualFunc(a, b, same) }
+
+func same(a, b Row) bool {
+	return a.FromSite == b.FromSite && a.To == b.To && a.WritesAt == b.WritesAt && slices.Equal(a.Ratios, b.Ratios)
+}
