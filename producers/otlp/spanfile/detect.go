@@ -37,8 +37,12 @@ func detectJSON(text []byte) Format {
 		key    string
 		format Format
 	}{
-		{`"resourceSpans"`, OTLP}, {`"traceID"`, Jaeger}, {`"spanID"`, Jaeger}, {`"processes"`, Jaeger},
-		{`"traceId"`, Zipkin}, {`"localEndpoint"`, Zipkin},
+		{`"resourceSpans"`, OTLP},
+		{`"traceID"`, Jaeger},
+		{`"spanID"`, Jaeger},
+		{`"processes"`, Jaeger},
+		{`"traceId"`, Zipkin},
+		{`"localEndpoint"`, Zipkin},
 	} {
 		if i := bytes.Index(text, []byte(k.key)); i >= 0 && i < at {
 			best, at = k.format, i
