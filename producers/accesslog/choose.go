@@ -168,19 +168,20 @@ func recognise(lines [][]byte, choice Choice, o Options) (*Parser, Choice, error
 }
 
 // try counts the lines that are of the parser's format. Of a line with several
-// records all must be. Headers and remarks are of it if rows are, or if there is
+// records all must be, but for a last one that the sample cuts. Headers and remarks are of it if rows are, or if there is
 // nothing else.
 func (p *Parser) try(lines [][]byte) int {
 	rows, headers := 0, 0
 	var r event.Request
-	for _, line := range lines {
+	for i, line := range lines {
 		fits, header := true, false
-		for rest := line; len(rest) > 0 && fits; {
+		for n, rest := 0, line; len(rest) > 0 && fits; n++ {
 			var record []byte
 			record, rest = p.Cut(rest)
 			err := p.Parse(record, &r)
 			header = errors.Is(err, ErrHeader)
-			fits = header || err == nil && r.Check() == nil
+			cut := n > 0 && len(rest) == 0 && i == len(lines)-1 && len(line) >= minTorn
+			fits = header || cut || err == nil && r.Check() == nil
 		}
 		switch {
 		case header:

@@ -68,6 +68,11 @@ func TestTornSample(t *testing.T) {
 	if err != nil || choice.Lines != 1 || choice.Confidence != 0 {
 		t.Errorf("%+v, %v", choice, err)
 	}
+	// Objects without line ends between them: the sample cuts the last one.
+	objects := strings.Repeat(`{"time":1577836800,"method":"GET","path":"/a"}`, 2000)[:64<<10]
+	if _, choice, err := Open(ChoiceOptions{Sample: []byte(objects)}, Options{Key: []byte("k")}); err != nil || choice.Format != "json" || choice.Matched != 1 {
+		t.Errorf("%s, %v", choice, err)
+	}
 }
 
 // Explain says of each field what became of it, and of a malformed line why.
