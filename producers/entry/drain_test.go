@@ -159,7 +159,7 @@ func TestRequestsThatAreCutOffHaveRows(t *testing.T) {
 		}
 		p.rows.mu.Unlock()
 	}
-	for range 10 {
+	for range 3 {
 		p := run(t, []string{echo(t)}, func(o *entry.Options) { o.Drain = time.Millisecond })
 		w := dial(t, p)
 		w.send(t, upgradeRequest)

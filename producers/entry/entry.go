@@ -225,7 +225,7 @@ func (e *Entry) Run(ctx context.Context) error {
 func (e *Entry) drain() {
 	e.draining.Store(true)
 	_ = e.listener.Close()
-	e.conns.linger(lingerFor)
+	e.conns.linger(min(lingerFor, e.o.Drain))
 	e.conns.close()
 	defer e.cut()
 	ctx, cancel := context.WithCancel(context.Background())
