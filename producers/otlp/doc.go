@@ -13,6 +13,12 @@
 // then published, with times that lie that far back. A publisher that takes them
 // needs a Disorder of at least [Options.Delay].
 //
+// Several receivers share traces ([Options.Peers]): each trace has one owner, to which
+// the others send its spans before they answer, so that the halves of a call meet
+// wherever they arrive. While a receiver can't be reached its traces belong to
+// others; calls whose halves are on both sides of that moment have one half. HTTP
+// needs no such thing: it is one receiver with gRPC.
+//
 // What clients are told follows OTLP:
 //
 //   - taken, with as many rejected spans as can't be used, and the first reason

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"penstock/producers/otlp/wire"
+	"penstock/producers/otlp/span"
 )
 
 // retryAfter is when a client that was refused for want of room may try again.
@@ -25,10 +25,16 @@ type traceService struct {
 
 // Export takes one request.
 func (s *traceService) Export(ctx context.Context, req *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
-	t, err := s.r.take(ctx, func(d *wire.Decoder) error {
-		d.Request(req)
-		return nil
-	})
+	var t taken
+	var err error
+	if s.r.peers != nil && isShared(ctx) {
+		err = s.r.takeShared(req)
+	} else {
+		t, err = s.r.take(ctx, func(d *decoder) error {
+			d.Request(req)
+			return nil
+		})
+	}
 	outcome := outcomeOf(t, err)
 	s.r.m.requests.WithLabelValues("grpc", outcome).Inc()
 	switch outcome {
@@ -36,6 +42,9 @@ func (s *traceService) Export(ctx context.Context, req *collector.ExportTraceSer
 		return response(t), nil
 	case outcomeBusy, outcomeClosing:
 		return nil, unavailable(err).Err()
+	}
+	if errors.Is(err, span.ErrMalformed) {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	return nil, status.FromContextError(err).Err()
 }

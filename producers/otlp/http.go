@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"penstock/producers/otlp/span"
-	"penstock/producers/otlp/wire"
 )
 
 // TracesPath is where OTLP over HTTP posts spans.
@@ -53,7 +52,7 @@ func (r *Receiver) post(w http.ResponseWriter, req *http.Request) {
 	if kind == typeJSON {
 		protocol = "http-json"
 	}
-	t, err := r.take(req.Context(), func(d *wire.Decoder) error {
+	t, err := r.take(req.Context(), func(d *decoder) error {
 		// It is read once there is a decoder for it: what is in memory is bounded.
 		body, err := r.body(w, req, encoding == "gzip")
 		if err != nil {

@@ -14,6 +14,7 @@ type metrics struct {
 	spans    *prometheus.CounterVec // fate
 	flags    *prometheus.CounterVec
 	forced   prometheus.Counter
+	shared   *prometheus.CounterVec // outcome
 	last     join.Stats
 }
 
@@ -39,6 +40,9 @@ func newMetrics(r *Receiver) (*metrics, error) {
 		flags: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "penstock_otlp_calls_flagged_total", Help: "Calls, or spans, that say something of the tracing.",
 		}, []string{"flag"}),
+		shared: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "penstock_otlp_shared_requests_total", Help: "Requests to other receivers with spans of their traces.",
+		}, []string{"outcome"}),
 		forced: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "penstock_otlp_traces_forced_total", Help: "Traces that were closed early for want of room.",
 		}),
@@ -47,7 +51,7 @@ func newMetrics(r *Receiver) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.requests, m.spans, m.flags, m.forced,
+		m.requests, m.spans, m.flags, m.forced, m.shared,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "penstock_otlp_spans_queued", Help: "Spans that wait to be joined.",
 		}, func() float64 { return float64(r.queue.held()) }),

@@ -9,6 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"penstock/infra/clock"
 	"penstock/producers/otlp/join"
@@ -46,6 +48,12 @@ type Options struct {
 	MaxBody int64
 	// MaxSpans bounds the spans of open traces. Defaults to 262,144: about 80 MB.
 	MaxSpans int
+	// Peers are the gRPC addresses of all receivers that share traces, this one
+	// (Self) included: the halves of a call meet wherever they arrive. Every receiver
+	// must have the same list, in any order. None shares nothing.
+	Peers []string
+	// PeerDial are options of the connections to them. Defaults to no encryption.
+	PeerDial []grpc.DialOption
 	// Publisher takes the calls.
 	Publisher Publisher
 	// QueueMax bounds the spans that wait to be joined. Defaults to 65,536.
@@ -54,6 +62,8 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// Rules for attributes.
 	Rules span.Rules
+	// Self is this receiver's name among Peers.
+	Self string
 	// Service says what goes to service_us.
 	Service join.Service
 	// TLS, if set, secures both listeners.
@@ -84,6 +94,12 @@ func (o *Options) complete() error {
 	}
 	if o.Clock == nil {
 		o.Clock = clock.System()
+	}
+	if o.PeerDial == nil {
+		o.PeerDial = []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}
+	}
+	if len(o.Peers) > 0 && o.GRPC == nil {
+		return fmt.Errorf("who shares traces needs a listener for gRPC: %w", ErrOptions)
 	}
 	o.times()
 	o.CloseTimeout = cmp.Or(o.CloseTimeout, 5*time.Second)

@@ -31,6 +31,7 @@ type Receiver struct {
 	row      event.Request
 	open     atomic.Int64
 	m        *metrics
+	peers    *peers // nil if traces are not shared
 	stats    atomic.Pointer[join.Stats]
 }
 
@@ -69,8 +70,14 @@ func New(o Options) (*Receiver, error) {
 	})
 	r.stats.Store(&join.Stats{})
 	var err error
-	r.m, err = newMetrics(r)
-	return r, err
+	if r.m, err = newMetrics(r); err != nil {
+		return nil, err
+	}
+	r.peers, err = dialPeers(&r.o, func(outcome string) { r.m.shared.WithLabelValues(outcome).Inc() })
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // Stats are the totals up to the last look at the traces.
@@ -97,6 +104,9 @@ func (r *Receiver) Run(ctx context.Context) error {
 	r.queue.close()
 	close(ended)
 	<-joined
+	if r.peers != nil {
+		err = errors.Join(err, r.peers.close())
+	}
 	return err
 }
 
@@ -142,9 +152,10 @@ type taken struct {
 	reason   string
 }
 
-// take decodes a request and puts it into the queue, whole or not at all. The error
-// is errBusy, errClosing, ctx's, or wraps span.ErrMalformed.
-func (r *Receiver) take(ctx context.Context, decode func(*wire.Decoder) error) (taken, error) {
+// take decodes a request and puts it into the queue, whole or not at all, but for
+// spans of traces that others have, which are sent to them first. The error is
+// errBusy, errClosing, ctx's, or wraps span.ErrMalformed.
+func (r *Receiver) take(ctx context.Context, decode func(*decoder) error) (taken, error) {
 	if err := r.queue.full(); err != nil {
 		return taken{}, err
 	}
@@ -159,13 +170,33 @@ func (r *Receiver) take(ctx context.Context, decode func(*wire.Decoder) error) (
 		r.decoders <- d
 	}()
 	d.batch.spans = r.queue.room()
-	if err := decode(d.Decoder); err != nil {
+	if err := decode(d); err != nil {
 		return taken{}, err
+	}
+	if r.peers != nil {
+		own, err := r.peers.share(ctx, d.batch.spans)
+		if err != nil {
+			return taken{}, err
+		}
+		d.batch.spans = own
 	}
 	if err := r.queue.put(d.batch); err != nil {
 		return taken{}, err
 	}
 	return taken{d.batch.malformed, d.reason}, nil
+}
+
+// takeShared takes what another receiver sends. It waits for no decoder, or two
+// receivers could wait for each other.
+func (r *Receiver) takeShared(req *collector.ExportTraceServiceRequest) error {
+	if err := r.queue.full(); err != nil {
+		return err
+	}
+	b := batch{spans: r.queue.room()}
+	if err := unpackShared(&b, req); err != nil {
+		return err
+	}
+	return r.queue.put(b)
 }
 
 // limited is a listener for so many connections, secured if that is wanted.

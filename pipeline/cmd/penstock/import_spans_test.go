@@ -83,7 +83,7 @@ func TestImportSpansRefuses(t *testing.T) {
 	}{
 		{[]string{in, "-o", in + ".parquet", "--strict"}, 1, "strict"},
 		{[]string{in, "-o", in + ".parquet", "--site-from", "a=("}, 2, "--site-from"},
-		{[]string{in, "-o", in}, 2, "it is read"},
+		{[]string{in, "-o", in}, 2, "is read"},
 		{[]string{other, "-o", in + ".parquet"}, 1, "--format"},
 		{[]string{in, "-o", in + ".parquet", "--format", "xml"}, 2, "--format"},
 	} {
