@@ -4,18 +4,30 @@ import "math"
 
 // capacity estimates how many calls a second a replica takes (PAPERS §4.2).
 //
-// The paper's rule keeps Thresh, the load that was fine, and DelayAtThresh. A
-// delay above 1.1 × DelayAtThresh takes Thresh down to 0.95 of the load; a delay
-// that is fine at Thresh takes it up by 5 %. By itself that takes any slow-down
-// for overload: the less load a slow replica gets, the less capacity it would
-// have. So a delay counts as overload only if it came with load: if the replica
-// has as much as it had when it was last fine, and if less load in the last
-// windows was not just as slow. Else DelayAtThresh relaxes towards the delay, a
-// tenth of the way a window, and Thresh stays.
+// The paper's rule keeps Thresh, the load that was fine, and DelayAtThresh; a delay
+// well above DelayAtThresh takes Thresh down, one that is fine at Thresh takes it
+// up. By itself that takes any slow-down for overload: the less load a slow
+// replica gets, the less capacity it would have. And it takes the rise that every
+// queue has below its capacity for overload, if the load goes up and down. So here
+//
+//   - DelayAtThresh is of loads near the greatest that was fine, its greatest
+//     delays first; a low load says nothing about it;
+//   - slow is half as much again as DelayAtThresh, and a millisecond more;
+//   - slow counts as overload only if it came with load: if the replica has nearly
+//     as much as when it was last fine, and if clearly less load in the last
+//     windows was not just as slow. Then Thresh is halfway between the load that
+//     was fine and the load that is not, less 5 %;
+//   - if less load turns out to be just as slow, the load was not the reason, and
+//     Thresh gets back what was taken from it. DelayAtThresh relaxes towards the
+//     delay, a tenth of the way a window, so that a lasting slow-down is normal in
+//     the end;
+//   - Thresh rises by 5 % a window while four fifths of it are fine: no plan sends
+//     more than Thresh, so it would else never be reached again.
 type capacity struct {
 	thresh float64 // calls a second; +Inf: nothing has shown a limit yet
 	delay  float64 // DelayAtThresh, µs; 0: not known
 	fine   float64 // greatest load seen fine, falls by 1 % a window
+	before float64 // Thresh before it was last taken down while fine; 0: it was not
 	points []point // the last windows with samples, newest first
 }
 
@@ -26,40 +38,59 @@ type point struct {
 	count int64
 }
 
-// maxPoints is how many windows a curve goes by.
-const maxPoints = 30
+const (
+	// maxPoints is how many windows a curve goes by.
+	maxPoints = 30
+	// fineShare is the share of Thresh that has to be fine for Thresh to rise, and
+	// of the greatest fine load from which a delay counts for DelayAtThresh.
+	fineShare = 0.8
+)
 
 func newCapacity() capacity { return capacity{thresh: math.Inf(1)} }
 
+// slowFrom is the delay from which the replica is slow.
+func (c *capacity) slowFrom() float64 { return max(1.5*c.delay, c.delay+1000) }
+
 // learn takes a window in.
 func (c *capacity) learn(load, delay float64, count int64) {
-	slow := c.delay > 0 && delay > 1.1*c.delay
-	switch {
+	switch slow := c.delay > 0 && delay > c.slowFrom(); {
 	case c.delay == 0:
 		c.delay, c.fine = delay, load
-	case slow && load >= 0.9*min(c.thresh, c.fine) && !c.slowBelow(load):
-		c.thresh = 0.95 * min(c.thresh, load)
-		c.delay += 0.02 * (delay - c.delay)
+	case slow && load > 1.05*c.thresh:
+		// It is known to be over, and the load has not come down yet: another cut
+		// would be for the same thing.
+		c.delay += 0.1 * (delay - c.delay)
+	case slow && load >= 0.9*min(c.thresh, c.fine) && c.slowBelow(load) == 0:
+		if c.before == 0 {
+			c.before = c.thresh
+		}
+		c.thresh = 0.95 * min(c.thresh, load, (max(load, c.fine)+c.fine)/2)
 	case slow:
+		if c.before > 0 && c.slowBelow(1.25*c.fine) >= 2 {
+			c.thresh, c.before = c.before, 0
+		}
 		c.delay += 0.1 * (delay - c.delay)
 	default:
-		if load >= 0.95*c.thresh {
-			c.thresh = max(c.thresh, 1.05*load)
-			c.delay = max(c.delay, delay)
+		c.before = 0
+		if load >= fineShare*c.thresh {
+			c.thresh *= 1.05
 		}
 		c.fine = max(load, 0.99*c.fine)
-		c.delay += 0.02 * (delay - c.delay)
+		if load >= fineShare*c.fine {
+			c.delay = max(delay, c.delay+0.02*(delay-c.delay))
+		}
 	}
 	c.points = append([]point{{load, delay, count}}, c.points[:min(len(c.points), maxPoints-1)]...)
 }
 
-// slowBelow reports whether clearly less load was as slow in the last windows:
-// then it is not the load.
-func (c *capacity) slowBelow(load float64) bool {
+// slowBelow counts the windows of the last six in which clearly less load was as
+// slow: if there are any, it is not the load.
+func (c *capacity) slowBelow(load float64) int {
+	n := 0
 	for _, p := range c.points[:min(len(c.points), 6)] {
-		if p.load < 0.8*load && p.delay > 1.1*c.delay {
-			return true
+		if p.load < 0.8*load && p.delay > c.slowFrom() {
+			n++
 		}
 	}
-	return false
+	return n
 }

@@ -12,6 +12,10 @@ import (
 // maxChanges is how many tables a scope remembers for a rollback.
 const maxChanges = 64
 
+// probesAfter is how many windows after a table other probes alone are worth
+// another one.
+const probesAfter = 3
+
 // commands makes the commands of the window and, in mode act, notes them as in
 // force.
 func (w *decision) commands() []control.Command {
@@ -43,7 +47,7 @@ func (w *decision) command(i int) *control.Command {
 	if len(table.Table) == 0 {
 		return nil
 	}
-	probesChanged := w.probes(i, mine, table)
+	probesChanged := w.probes(i, table) && t.state.now-sc.sent >= probesAfter*t.config.Window.Microseconds()
 	due := sc.sent != noTime && alive && t.state.now-sc.sent >= t.config.TTL.Microseconds()/2
 	reason, ok := w.reason(i, mine, probesChanged, due)
 	if !ok {
@@ -69,7 +73,7 @@ func (w *decision) command(i int) *control.Command {
 
 var texts = map[string]string{
 	LowerDelay: "another share is faster", Overloaded: "a replica gets more than it takes", HigherErrors: "a replica fails more often",
-	Failing: "a replica fails too often", Constrained: "calls went where they may not", Evacuated: "a site is being emptied",
+	Nearest: "the nearest site with room that does not fail", Failing: "a replica fails too often", Constrained: "calls went where they may not", Evacuated: "a site is being emptied",
 	Expired: "too few samples for too long; back to the default", RolledBack: "by the operator's word",
 	Renewed: "the table in force, before its time is over", ProbesChanged: "other probes",
 }

@@ -32,7 +32,8 @@
 // counts egress; redirect allows no call between sites behind the entry. closest
 // sends everything to the nearest site that does not fail; locality-failover to
 // the nearest with capacity left, then the next. A plan is made when a delay, a
-// rate, or a capacity has changed by more than Change since the last.
+// rate, or a capacity has changed by more than Change since the last, or when the
+// last is as old as half of TTL.
 //
 // A row is the calls of a component at a site to another. Rows move towards the
 // plan one step a window. Shares are whole parts of Resolution, by largest

@@ -143,13 +143,19 @@ func (t *Policy) estimate() *estimates {
 	return e
 }
 
+// old reports whether what is known of a replica is from before the windows that
+// are averaged: then a few new samples say more.
+func (t *Policy) old(r *replica) bool {
+	return r.lastAt != noTime && t.state.now-r.lastAt > int64(t.config.History)*t.config.Window.Microseconds()
+}
+
 func (t *Policy) estimateReplica(e *estimates, j, p int) {
 	rep := &t.state.replicas[j][p]
 	r := j*len(t.config.Sites) + p
 	us, n := t.mean(rep.history)
 	e.samples[r] = n
 	switch {
-	case n >= t.config.MinSamples || n >= 2*t.leastSamples() && t.changed(rep.history):
+	case n >= t.config.MinSamples || n >= t.leastSamples() && t.old(rep) || n >= 2*t.leastSamples() && t.changed(rep.history):
 		rep.lastKnown, rep.lastAt = us, t.state.now
 		e.plain[r], e.known[r] = us, true
 	case rep.lastAt != noTime && t.state.now-rep.lastAt <= t.config.TTL.Microseconds():
@@ -174,11 +180,17 @@ func (t *Policy) estimateReplica(e *estimates, j, p int) {
 	e.service[r] = e.plain[r] + more
 	e.load[r] = t.rate(rep.history)
 	e.limit[r] = rep.capacity.thresh
+	e.limit[r] = min(e.limit[r], t.told(j, p))
+}
+
+// told is the configured capacity of a replica, +Inf without one.
+func (t *Policy) told(j, p int) float64 {
 	if told := t.state.components[j].told; told != nil {
 		if c, ok := told.Capacity[t.config.Sites[p].Name]; ok {
-			e.limit[r] = min(e.limit[r], c)
+			return c
 		}
 	}
+	return math.Inf(1)
 }
 
 // guess gives replicas without a sample the mean of the others: the same program

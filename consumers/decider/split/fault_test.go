@@ -2,7 +2,6 @@ package split_test
 
 import (
 	"testing"
-	"time"
 
 	"penstock/consumers/decider/split"
 )
@@ -98,5 +97,3 @@ func (f *flapWatch) window(t testing.TB, w *world) {
 		}
 	}
 }
-
-var _ = time.Second

@@ -205,7 +205,12 @@ func (t *Policy) costs(e *estimates, edge, a int, out []float64) []float64 {
 			out = append(out, math.Inf(1))
 			continue
 		case b != home:
-			cost += margin * (cost + e.service[r])
+			// Relative to the whole way, as far as it is known from the last plan.
+			way := cost + e.service[r]
+			if row.last != nil {
+				way = max(way, row.last[b])
+			}
+			cost += float64(margin * way)
 		}
 		out = append(out, cost+t.price(x.to, a, b))
 	}

@@ -83,7 +83,8 @@ func (w *decision) plan() {
 		return
 	}
 	sig := g.signature()
-	if t.state.planned.same(&sig, t.config.Change) {
+	fresh := t.state.now-t.state.plannedAt < t.config.TTL.Microseconds()/2
+	if fresh && t.state.planned.same(&sig, t.config.Change) {
 		w.reasons.count(NoChange, 1, "no delay, rate or capacity has changed enough for another plan")
 		return
 	}
@@ -93,7 +94,7 @@ func (w *decision) plan() {
 		w.reasons.count(Unsolved, 1, err.Error())
 		return
 	}
-	t.state.planned = sig
+	t.state.planned, t.state.plannedAt = sig, t.state.now
 	plan := w.solve(g)
 	for k, at := range g.choices {
 		for _, i := range at.edges {
@@ -259,7 +260,7 @@ func (w *decision) byDistance() {
 	for j := range t.state.components {
 		for n := range m {
 			r := j*m + n
-			e.service[r], e.known[r] = 0, true
+			e.service[r], e.known[r], e.limit[r] = 0, true, t.told(j, n)
 			if w.failing(j, n) {
 				e.limit[r] = 0
 			}

@@ -157,6 +157,7 @@ func (w *decision) rows() {
 				continue
 			}
 			now, all, by := t.traffic(i, a)
+			row.settled = row.settle(t.nowBy(i, a), t.config.Resolution)
 			if now == 0 || all < t.config.MinSamples {
 				w.thin[[2]int{i, a}] = true
 				w.reasons.count(InsufficientSamples, 1, fmt.Sprintf("rows with no call in the window or fewer than %d in %d windows: they stay as they are", t.config.MinSamples, t.config.History))
@@ -182,6 +183,41 @@ func (r *row) begin(parts []int, sites int) {
 	if r.target == nil {
 		r.target = slices.Clone(parts)
 	}
+}
+
+// apartFromTable is how far the shares that were seen in a window may be from the
+// table for it to count as in force: the part of a window until a router has it,
+// sticky sessions, chance.
+const apartFromTable = 0.15
+
+// settle reports whether the last table shows in the traffic. Until it does, what
+// was measured is of the table before, and another step would be for the same
+// thing again.
+func (r *row) settle(seen []float64, whole int) bool {
+	var sum float64
+	for _, x := range seen {
+		sum += x
+	}
+	if r.parts == nil || sum == 0 {
+		return true
+	}
+	var off float64
+	for n, x := range seen {
+		off += max(0, x/sum-float64(r.parts[n])/float64(whole))
+	}
+	return off <= apartFromTable
+}
+
+// nowBy is the calls of a row in the window by site.
+func (t *Policy) nowBy(edge, a int) []float64 {
+	links := t.state.edges[edge].links[a]
+	by := make([]float64, len(links))
+	for b, s := range links {
+		if len(s) > 0 && s[0].window == t.state.windows[0] {
+			by[b] = float64(s[0].requests)
+		}
+	}
+	return by
 }
 
 // traffic is the calls of a row in the window, in all windows, and by site.

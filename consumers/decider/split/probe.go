@@ -18,7 +18,7 @@ const probeParts = 10_000
 // Config.Probes.Share of its calls, over the sites that need it: Floor of an equal
 // part each, the rest by 1 ÷ delay, so that the paths that are good are known
 // first and the others not never (PAPERS §4.2).
-func (w *decision) probes(i int, mine []changedRow, table *control.SplitTable) (changed bool) {
+func (w *decision) probes(i int, table *control.SplitTable) (changed bool) {
 	t := w.t
 	if !(t.config.Probes.Share > 0) || t.config.Policy == Closest || t.config.Policy == LocalityFailover {
 		return false
@@ -110,21 +110,41 @@ func (w *decision) needs() *needs {
 			for b := range m {
 				out.rate[at] += t.rate(x.links[a][b])
 			}
-			for b, p := range row.parts {
+			for b, p := range w.nextParts(e, a) {
 				calls := out.rate[at] * span * float64(p) / float64(t.config.Resolution)
 				out.replica[x.to*m+b] += calls
 				out.pair[a*m+b] += calls
 			}
-			if o := out.most[x.to]; o < 0 || out.rate[at] > out.rate[o] {
+			if o := out.most[x.to]; o < 0 || w.worth(out, at) > w.worth(out, o) {
 				out.most[x.to] = at
 			}
-			if o := out.mostOf[a]; o < 0 || out.rate[at] > out.rate[o] {
+			if o := out.mostOf[a]; o < 0 || w.worth(out, at) > w.worth(out, o) {
 				out.mostOf[a] = at
 			}
 		}
 	}
 	w.needed = out
 	return out
+}
+
+// worth is the calls of a row, half as many again if it probes already: so the
+// duty does not go to and fro between rows that are nearly alike.
+func (w *decision) worth(n *needs, at int) float64 {
+	m := len(w.t.config.Sites)
+	if w.t.state.edges[at/m].rows[at%m].probes != nil {
+		return 1.5 * n.rate[at]
+	}
+	return n.rate[at]
+}
+
+// nextParts is what a row will have in force.
+func (w *decision) nextParts(e, a int) []int {
+	for i := range w.next {
+		if w.next[i].edge == e && w.next[i].site == a {
+			return w.next[i].parts
+		}
+	}
+	return w.t.state.edges[e].rows[a].parts
 }
 
 // probesOf returns the probes of a row by site, in parts of probeParts.
@@ -144,11 +164,21 @@ func (w *decision) probesOf(need *needs, e, a int) []int {
 		if !ok[n] {
 			continue
 		}
+		// Probes are half as many again as needed, for chance; once begun they go on
+		// until there are as many without them.
+		begun := x.rows[a].probes != nil && x.rows[a].probes[n] > 0
+		least := float64(t.config.MinSamples)
+		lack := func(has float64) float64 {
+			if has >= least && !begun {
+				return 0
+			}
+			return 1.5*least - has
+		}
 		if need.most[x.to] == at {
-			lacks[n] = max(lacks[n], float64(t.config.MinSamples)-need.replica[x.to*m+n])
+			lacks[n] = max(lacks[n], lack(need.replica[x.to*m+n]))
 		}
 		if need.mostOf[a] == at {
-			lacks[n] = max(lacks[n], float64(t.config.MinSamples)-need.pair[a*m+n])
+			lacks[n] = max(lacks[n], lack(need.pair[a*m+n]))
 		}
 		if lacks[n] > 0 {
 			count++

@@ -14,6 +14,7 @@ const (
 	Overloaded          = "Overloaded"    // a replica gets more than it takes
 	HigherErrors        = "HigherErrors"  // a replica fails more often than another
 	Failing             = "Failing"       // closest, locality-failover: a replica fails too often
+	Nearest             = "Nearest"       // closest, locality-failover: the nearest site with room that does not fail
 	Constrained         = "Constrained"   // calls went where a constraint forbids it
 	Evacuated           = "Evacuated"     // a site is being emptied
 	Expired             = "Expired"       // too few samples for so long that the default is better founded
@@ -25,6 +26,7 @@ const (
 	NoImprovement       = "NoImprovement" // rows that are as the plan wants them
 	WithinDeadBand      = "WithinDeadBand"
 	Cooldown            = "Cooldown"
+	UnderWay            = "UnderWay"    // rows whose last table does not show in the traffic yet
 	MaxStep             = "MaxStep"     // the rest of the way is for the next windows
 	NoSite              = "NoSite"      // rows whose callee may be called nowhere
 	NoRoom              = "NoRoom"      // more calls than all replicas of a component take
@@ -43,7 +45,7 @@ const (
 // codes is the order of reasons in a record.
 var codes = []string{
 	IncompleteWindow, Observing, BadRow, UnknownSite, CallerSlow, CallCycle, NoRoom, Unsolved, NoSite, Constrained, Evacuated, Failing, HigherErrors,
-	Overloaded, LowerDelay, Expired, RolledBack, Renewed, ProbesChanged, InsufficientSamples, NoChange, NoImprovement, WithinDeadBand, Cooldown, MaxStep,
+	Overloaded, LowerDelay, Nearest, Expired, RolledBack, Renewed, ProbesChanged, InsufficientSamples, NoChange, NoImprovement, WithinDeadBand, Cooldown, UnderWay, MaxStep,
 	Refused, TooManyRows, PromisesBroken,
 }
 

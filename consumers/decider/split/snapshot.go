@@ -145,6 +145,7 @@ func (c *coder) replica(r *replica) {
 	c.float(&r.capacity.thresh)
 	c.float(&r.capacity.delay)
 	c.float(&r.capacity.fine)
+	c.float(&r.capacity.before)
 	list(c, &r.capacity.points, func(p *point) {
 		c.float(&p.load)
 		c.float(&p.delay)
@@ -190,6 +191,7 @@ func (c *coder) state(s *state) {
 		list(c, &e.rows, c.row)
 	})
 	list(c, &s.scopes, c.scope)
+	c.int(&s.plannedAt)
 	list(c, &s.planned.shape, c.int)
 	list(c, &s.planned.numbers, c.float)
 }

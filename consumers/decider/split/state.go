@@ -71,7 +71,8 @@ type row struct {
 	cost, last []float64
 	fast       bool
 	// probes that were ordered last, parts of Resolution by site.
-	probes []int
+	probes  []int
+	settled bool // the table shows in the window's traffic; not in a snapshot
 	// enough is the end of the last window with enough samples; expired: it is at
 	// its default since.
 	enough  int64
@@ -112,12 +113,13 @@ type state struct {
 	edges      []edge
 	scopes     []scope // by component
 	planned    signature
+	plannedAt  int64 // end of its window
 	index      map[string]int
 	edgeIndex  map[[2]int]int
 }
 
 func newState() *state {
-	return &state{now: noTime, index: map[string]int{}, edgeIndex: map[[2]int]int{}}
+	return &state{now: noTime, plannedAt: noTime, index: map[string]int{}, edgeIndex: map[[2]int]int{}}
 }
 
 // component returns the number of a component, a new one if it must be.

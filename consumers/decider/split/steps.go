@@ -62,6 +62,10 @@ func (w *decision) step(d *damping, edge, a int, ok []bool) {
 		}
 		return
 	}
+	if !row.settled && t.unsettledFor(row) < maxUnsettled {
+		w.reasons.count(UnderWay, 1, "rows whose last table does not show in the traffic yet")
+		return
+	}
 	next, why := d.step(row.parts, row.target, row.up, row.down, row.fast)
 	switch why {
 	case atTarget:
@@ -78,6 +82,19 @@ func (w *decision) step(d *damping, edge, a int, ok []bool) {
 	if !slices.Equal(next, row.parts) {
 		w.change(edge, a, next, w.why(edge, a, next))
 	}
+}
+
+// maxUnsettled is for how many windows a table that does not show holds its row:
+// sticky sessions may keep it from ever showing.
+const maxUnsettled = 6
+
+// unsettledFor is how many windows ago the row last changed.
+func (t *Policy) unsettledFor(r *row) int64 {
+	last := noTime
+	for n := range r.up {
+		last = max(last, r.up[n], r.down[n])
+	}
+	return (t.state.now - last) / t.config.Window.Microseconds()
 }
 
 // lawful returns the row without shares at sites that are not allowed, nil if it
@@ -123,6 +140,10 @@ func (w *decision) change(edge, a int, next []int, code string) {
 		evidence["from"], evidence["from_share"] = t.config.Sites[from].Name, []float64{float64(row.parts[from]) / whole, float64(next[from]) / whole}
 		evidence["into"], evidence["into_share"] = t.config.Sites[to].Name, []float64{float64(row.parts[to]) / whole, float64(next[to]) / whole}
 		evidence["from_us"], evidence["into_us"] = int64(t.network(w.estimates, edge, a, from)+w.estimates.service[r]), int64(t.network(w.estimates, edge, a, to)+w.estimates.service[q])
+		if row.last != nil {
+			// With the calls further on.
+			evidence["from_path_us"], evidence["into_path_us"] = int64(row.last[from]), int64(row.last[to])
+		}
 		evidence["from_samples"], evidence["into_samples"] = w.estimates.samples[r], w.estimates.samples[q]
 	}
 	w.next = append(w.next, changedRow{edge: edge, site: a, parts: next, code: code, from: from, to: to, evidence: evidence})
@@ -139,13 +160,16 @@ func (w *decision) why(edge, a int, next []int) string {
 	r, q := e.to*m+from, e.to*m+to
 	est := w.estimates
 	failed := est.service[r] - est.plain[r]
+	byPlace := t.config.Policy == Closest || t.config.Policy == LocalityFailover
 	switch {
-	case (t.config.Policy == Closest || t.config.Policy == LocalityFailover) && est.errors[r] >= t.config.Failing:
+	case byPlace && est.errors[r] >= t.config.Failing:
 		return Failing
-	case est.load[r] > est.limit[r]:
-		return Overloaded
 	case est.errors[r] > est.errors[q] && failed > est.plain[r]-est.plain[q]:
 		return HigherErrors
+	case est.load[r] > est.limit[r] && t.network(est, edge, a, from)+est.service[r] <= t.network(est, edge, a, to)+est.service[q]:
+		return Overloaded
+	case byPlace:
+		return Nearest
 	}
 	return LowerDelay
 }

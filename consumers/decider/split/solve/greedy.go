@@ -115,7 +115,7 @@ func (in *Instance) fill(plan *Plan, w *ways, rates, waiting, left, capacity []f
 		w.add(plan, rates, share)
 		for r, x := range load {
 			left[r] = max(0, left[r]-float64(share*x))
-			if r == at || x > 0 && left[r] <= full*capacity[r] {
+			if r == at || x > 0 && !math.IsInf(left[r], 1) && left[r] <= full*capacity[r] {
 				left[r] = 0
 				w.close(r)
 			}
