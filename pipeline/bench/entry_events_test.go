@@ -25,7 +25,9 @@ const (
 // changes from pair to pair. The ratio of each pair is one sample; ratios are
 // compared by their logarithms, so that a half and a double even out.
 func BenchmarkEntryEvents(b *testing.B) {
-	back, nats := startService(b), listening(b, processCommand(b, "bus", "-", "-"))
+	back, bus := startService(b), processCommand(b, "bus", "-", "-")
+	nats := listening(b, bus)
+	var stored time.Duration // what the bus took of the processors
 	with, without := startProxy(b, "entry", back.Address, nats), startProxy(b, "silent", back.Address, nats)
 	for range b.N {
 		with.turns, without.turns = nil, nil
@@ -33,6 +35,7 @@ func BenchmarkEntryEvents(b *testing.B) {
 			p.load(b, time.Second)
 			p.turns = nil
 		}
+		before := processorTime(b, bus.Process.Pid)
 		for i := range eventPairs {
 			first, second := with, without
 			if i%2 == 1 {
@@ -42,14 +45,20 @@ func BenchmarkEntryEvents(b *testing.B) {
 				p.load(b, eventTurn)
 			}
 		}
+		stored = processorTime(b, bus.Process.Pid) - before
 		with.turns, without.turns = byTwo(with.turns), byTwo(without.turns)
 	}
 	rate, low, high := ratio(with.turns, without.turns, perSecond)
 	cpu, _, _ := ratio(with.turns, without.turns, cpuPerRequests)
+	requests := uint64(0)
+	for _, t := range with.turns {
+		requests += t.Requests
+	}
 	b.ReportMetric(rate, "requests/s-ratio")
 	results.add(line{
 		name: "entry with against without events, requests/s", figure: low, unit: "x at least", least: 0.90,
-		note: fmt.Sprintf("lower bound of the 95 %% interval of the ratio, %.3f to %.3f around %.3f of %d pairs; processor time x %.2f", low, high, rate, eventPairs, cpu),
+		note: fmt.Sprintf("lower bound of the 95 %% interval of the ratio, %.3f to %.3f around %.3f of %d pairs; processor time x %.2f (%.2f CPU-s per 100,000), and %.2f of the bus",
+			low, high, rate, eventPairs, cpu, with.cpu(), stored.Seconds()/float64(requests)*1e5),
 	})
 }
 
