@@ -17,6 +17,11 @@ func (x *exchange) row(at time.Time) *event.Request {
 	r.Op, r.Trace = x.op, x.traceID
 	r.User, r.Owner, r.Class = x.user, x.owner, x.class
 	r.ToComponent, r.ToSite = x.e.o.Component, x.e.o.Site
+	// The caller is outside; what is known of it is where it came in.
+	r.FromSite = x.e.o.Site
+	if x.hop != nil && x.hop.proven {
+		r.FromSite = x.hop.from
+	}
 	if x.place.known {
 		r.Lat, r.Lon = x.place.lat, x.place.lon
 	}

@@ -32,7 +32,7 @@ func TestARequestIsServedAndBecomesARow(t *testing.T) {
 		row.ToSite != "a" || row.ToServer != "a-1" || row.ToComponent != "web" || row.Bytes != int64(len(got.body)+5) {
 		t.Errorf("row %+v", row)
 	}
-	if row.Service != 7500 || row.Trace == [16]byte{} || row.FromSite != "" || row.Class != "" {
+	if row.Service != 7500 || row.Trace == [16]byte{} || row.FromSite != row.ToSite || row.Class != "" {
 		t.Errorf("row %+v", row)
 	}
 	if n := p.counter(t, "penstock_entry_requests_total", "answer", "served", "status", "2xx"); n != 1 {
