@@ -14,7 +14,7 @@ import (
 
 var link = Link{"frontend", "east", "search"}
 
-// table is a table of one row for link, over sites called 0, 1, 2 …
+// table is a table of one row for link, over sites called 0, 1 and so on.
 func table(epoch uint64, shares ...float64) Table {
 	row := Row{FromSite: link.FromSite, To: link.To}
 	for i, s := range shares {
@@ -154,14 +154,14 @@ func TestKeys(t *testing.T) {
 				t.Errorf("%v to %v: key %d went from %d to %d", tc.before, tc.after, k, from, to)
 			}
 		}
-		least, most := 0.0, 0.0 // what must move; what pairs of sites may exchange
+		least := 0.0 // what must move
 		for i, s := range tc.before {
 			if sigma := math.Sqrt(keys * s * (1 - s)); math.Abs(float64(n[i])-s*keys) > 5*sigma {
 				t.Errorf("%v: site %d got %d keys of %d", tc.before, i, n[i], keys)
 			}
 			least += math.Abs(tc.after[i]-s) / 2
 		}
-		most = least
+		most := least // pairs of sites may exchange some
 		if len(tc.before) == 4 {
 			most *= 1.25
 		}

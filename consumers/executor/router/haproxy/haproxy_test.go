@@ -350,10 +350,9 @@ func TestDrainOfStickySessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site, resp := w.get("/sticky")
-	cookie := resp.Cookies()[0]
+	site, cookie := w.get("/sticky", "")
 	for range 5 {
-		if again, _ := w.get("/sticky", "Cookie", cookie.String()); again != site {
+		if again, _ := w.get("/sticky", cookie); again != site {
 			t.Fatalf("a session at %s came to %s", site, again)
 		}
 	}
@@ -372,7 +371,7 @@ func TestDrainOfStickySessions(t *testing.T) {
 		t.Errorf("%d remaining, %v", n, err)
 	}
 	for range 10 {
-		if again, _ := w.get("/sticky", "Cookie", cookie.String()); again == site {
+		if again, _ := w.get("/sticky", cookie); again == site {
 			t.Errorf("a session came to %s, which drains", again)
 		}
 	}

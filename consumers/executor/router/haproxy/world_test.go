@@ -163,28 +163,32 @@ func (w *world) handler(site string) http.HandlerFunc {
 	}
 }
 
-// get asks the proxy and returns the site that answered.
-func (w *world) get(path string, header ...string) (string, *http.Response) {
+// get asks the proxy, with a cookie if it isn't empty, and returns the site that
+// answered and the cookie that it set.
+func (w *world) get(path, cookie string) (site, set string) {
 	w.t.Helper()
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+w.proxy.Address+path, nil)
 	if err != nil {
 		w.t.Error(err)
-		return "", nil
+		return "", ""
 	}
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
+	if cookie != "" {
+		r.Header.Set("Cookie", cookie)
 	}
 	resp, err := w.client.Do(r)
 	if err != nil {
 		w.t.Error(err)
-		return "", nil
+		return "", ""
 	}
 	b, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
 	if err != nil || resp.StatusCode != http.StatusOK {
 		w.t.Errorf("%s: %d %s, %v", path, resp.StatusCode, b, err)
 	}
-	return string(b), resp
+	for _, c := range resp.Cookies() {
+		set = c.Name + "=" + c.Value
+	}
+	return string(b), set
 }
 
 func (w *world) send(l router.Link, n int) map[string]int {
@@ -195,7 +199,7 @@ func (w *world) send(l router.Link, n int) map[string]int {
 	}
 	got := map[string]int{}
 	for range n {
-		site, _ := w.get(path)
+		site, _ := w.get(path, "")
 		got[site]++
 	}
 	return got
@@ -207,7 +211,7 @@ func (w *world) hold(path string) (site string, release func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		w.get(path + "/hold")
+		w.get(path+"/hold", "")
 	}()
 	h := <-w.held
 	return h.site, func() { close(h.release); <-done }
