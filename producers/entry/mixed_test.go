@@ -19,8 +19,13 @@ func TestAConnectionHasRequestsOfAllKinds(t *testing.T) {
 	)
 	type request struct{ text, method, body string }
 	script := []request{
-		{get, "GET", "0 by HTTP/1.1"}, {get, "GET", "0 by HTTP/1.1"}, {head, "HEAD", ""}, {post, "POST", "5 by HTTP/1.1"},
-		{get, "GET", "0 by HTTP/1.1"}, {chunked, "PUT", "3 by HTTP/1.1"}, {get, "GET", "0 by HTTP/1.1"},
+		{get, "GET", "0 by HTTP/1.1"},
+		{get, "GET", "0 by HTTP/1.1"},
+		{head, "HEAD", ""},
+		{post, "POST", "5 by HTTP/1.1"},
+		{get, "GET", "0 by HTTP/1.1"},
+		{chunked, "PUT", "3 by HTTP/1.1"},
+		{get, "GET", "0 by HTTP/1.1"},
 	}
 	for _, together := range []bool{false, true} {
 		w := dial(t, p)

@@ -124,6 +124,7 @@ func askRaw(t *testing.T, address, request string) string {
 			t.Fatal(err)
 		}
 		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
 		if resp.StatusCode >= 200 {
 			return all.String()
 		}
@@ -148,6 +149,7 @@ func described(t *testing.T, request string, write func(*bytes.Buffer)) string {
 		}
 		status = resp.StatusCode
 		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
 		fmt.Fprintf(&out, "%d close %v, %d bytes %.20q %v\n", status, resp.Close, len(body), body, err)
 		if date := resp.Header.Get("Date"); status >= 200 && date == "" {
 			fmt.Fprintln(&out, "no date")

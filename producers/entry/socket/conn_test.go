@@ -79,7 +79,7 @@ func TestDeadlines(t *testing.T) {
 
 func TestEnds(t *testing.T) {
 	t.Parallel()
-	c, other := pair(t)
+	c, _ := pair(t)
 	waits := make(chan error, 1)
 	go func() {
 		_, err := c.Read(make([]byte, 9))
@@ -92,7 +92,7 @@ func TestEnds(t *testing.T) {
 	if _, err := c.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a write to what is closed: %v", err)
 	}
-	c, other = pair(t)
+	c, other := pair(t)
 	_ = other.(*net.TCPConn).SetLinger(0)
 	_ = other.Close() // a reset
 	_, err := c.Read(make([]byte, 9))
