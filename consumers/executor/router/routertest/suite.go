@@ -94,7 +94,7 @@ func (w World) shown(t *testing.T, want router.Table) {
 	t.Helper()
 	w.observed(t, want)
 	for _, row := range want.Rows {
-		const n = 400
+		const n = 120
 		got := w.Send(router.Link{From: want.From, FromSite: row.FromSite, To: row.To}, n)
 		sum := 0
 		for _, ratio := range row.Ratios {
