@@ -3,7 +3,7 @@
 //
 //	gRPC  ┐                          one goroutine
 //	      ├─ decode ─▶ [queue] ─▶ join.Joiner ─▶ calls ─▶ Publisher
-//	HTTP  ┘  bounded    bounded     trace open for Window
+//	HTTP  ┘             bounded     trace open for Window
 //
 // Packages beside this one: span has what a span is and the rules for attributes,
 // wire the decoders of OTLP, join what makes calls of spans, spanfile the import of

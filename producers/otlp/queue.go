@@ -12,7 +12,7 @@ type batch struct {
 	malformed int64
 }
 
-// queue holds batches until they are joined, at most most spans. One that alone has
+// queue holds batches until they are joined, up to a number of spans. One that alone has
 // more is taken if nothing else waits: it could never be taken otherwise.
 type queue struct {
 	mu      sync.Mutex

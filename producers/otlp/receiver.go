@@ -235,7 +235,9 @@ func (r *Receiver) serveGRPC(ctx context.Context) error {
 		server.Stop() // GracefulStop returns, too
 		<-stopped
 	}
-	<-failed
+	if err := <-failed; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("OTLP over gRPC: %w", err)
+	}
 	return nil
 }
 
@@ -263,14 +265,18 @@ func (r *Receiver) serveHTTP(ctx context.Context) error {
 	defer cancel()
 	timer := r.o.Clock.NewTimer(r.o.CloseTimeout)
 	defer timer.Stop()
-	stopped := make(chan error, 1)
-	go func() { stopped <- server.Shutdown(closing) }()
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		if server.Shutdown(closing) != nil {
+			_ = server.Close() // nothing is left to tell whoever is still there
+		}
+	}()
 	select {
 	case <-stopped:
 	case <-timer.C():
 		cancel()
 		<-stopped
-		_ = server.Close() // nothing is left to tell whoever is still there
 	}
 	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("OTLP over HTTP: %w", err)

@@ -231,7 +231,7 @@ func TestRefusedForGood(t *testing.T) {
 	if status.Code(err) != codes.ResourceExhausted || len(status.Convert(err).Details()) > 0 {
 		t.Errorf("%v, expected RESOURCE_EXHAUSTED without RetryInfo", err)
 	}
-	res, err := http.Get(w.http) //nolint:noctx // It is answered at once.
+	res, err := http.Get(w.http)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +387,7 @@ func FuzzPost(f *testing.F) {
 	h := r.Handler()
 	f.Fuzz(func(t *testing.T, body []byte, asJSON, zipped bool) {
 		w := newRecorder()
-		hr, err := http.NewRequest(http.MethodPost, TracesPath, bytes.NewReader(body)) //nolint:noctx // It goes nowhere.
+		hr, err := http.NewRequest(http.MethodPost, TracesPath, bytes.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}

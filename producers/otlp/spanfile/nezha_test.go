@@ -29,7 +29,21 @@ type minute struct {
 	stats join.Stats
 }
 
-func readMinute(t *testing.T, names ...string) minute {
+// minutes are those that have been read: it takes a while with the race detector.
+var minutes = map[string]minute{}
+
+func readMinute(t *testing.T, names ...string) (m minute) {
+	t.Helper()
+	key := strings.Join(names, " ")
+	if m, ok := minutes[key]; ok {
+		return m
+	}
+	m = readMinutes(t, names...)
+	minutes[key] = m
+	return m
+}
+
+func readMinutes(t *testing.T, names ...string) minute {
 	t.Helper()
 	m := minute{edges: map[edge]*delays{}}
 	var last int64
@@ -188,13 +202,13 @@ func TestSlowCallerIsNotItsCallees(t *testing.T) {
 // Eight traces stand in two files, with 373 spans that are the same in both: read
 // together, in either order, they are counted once.
 func TestTracesInTwoFiles(t *testing.T) {
-	for _, names := range [][]string{{"03_53", "03_54", "03_55"}, {"03_55", "03_53", "03_54"}} {
+	for _, names := range [][]string{{"03_54", "03_55"}, {"03_55", "03_54"}} {
 		all := readMinute(t, names...)
 		a := all.stats.Account
-		if all.calls != 5_508+5_406+4_064-90 || a[join.Duplicate] != 373 || a[join.Orphan] != 0 || all.stats.Traces != 497+503+363-8 {
+		if all.calls != 5_406+4_064-90 || a[join.Duplicate] != 373 || a[join.Orphan] != 0 || all.stats.Traces != 503+363-8 {
 			t.Errorf("%d calls, %d traces, %s", all.calls, all.stats.Traces, &a)
 		}
-		if a.Sum() != 23_019+22_586+16_833 {
+		if a.Sum() != 22_586+16_833 {
 			t.Errorf("%s: not all spans", &a)
 		}
 	}
