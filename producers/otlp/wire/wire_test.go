@@ -59,7 +59,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// nested is an array in an array in an array …
+// nested is an array in an array, so many deep.
 func nested(depth int) *common.AnyValue {
 	v := &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: "deep"}}
 	for range depth {
