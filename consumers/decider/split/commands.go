@@ -82,7 +82,7 @@ var texts = map[string]string{
 func (w *decision) reason(i int, mine []changedRow, probes, due bool) (control.Reason, bool) {
 	t := w.t
 	if len(mine) == 0 {
-		code := ""
+		var code string
 		switch {
 		case probes:
 			code = ProbesChanged
@@ -139,7 +139,7 @@ func (w *decision) table(i int, mine []changedRow) (table *control.SplitTable, a
 // shares.
 func (t *Policy) row(from string, to int, parts []int) control.SplitRow {
 	out := control.SplitRow{FromSite: from, To: t.state.components[to].name}
-	ok := t.allowed(to, nil)
+	ok := t.allowed(to)
 	for n, x := range parts {
 		if ok[n] || x > 0 {
 			out.Ratios = append(out.Ratios, control.SplitRatio{Site: t.config.Sites[n].Name, Share: float64(x) / float64(t.config.Resolution)})

@@ -3,7 +3,9 @@ package split
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"penstock/schemas/control"
@@ -241,7 +243,8 @@ func (c *Config) checkNames(f *faults) {
 		if k.WritesAt != "" {
 			site(at+".writes_at", k.WritesAt)
 		}
-		for n, x := range k.Capacity {
+		for _, n := range slices.Sorted(maps.Keys(k.Capacity)) {
+			x := k.Capacity[n]
 			site(at+".capacity", n)
 			f.need(x >= 0 && !math.IsInf(x, 1), at+".capacity."+n, x, "0 or more calls a second")
 		}
@@ -260,7 +263,8 @@ func (c *Config) checkNames(f *faults) {
 		site(fmt.Sprintf("links[%d].to", i), l.To)
 		f.need(l.Delay >= 0, fmt.Sprintf("links[%d].delay", i), l.Delay, "0 or more")
 	}
-	for n, x := range c.Egress {
+	for _, n := range slices.Sorted(maps.Keys(c.Egress)) {
+		x := c.Egress[n]
 		site("egress", n)
 		f.need(x >= 0 && !math.IsInf(x, 1), "egress."+n, x, "0 or more dollars a GB")
 	}

@@ -51,21 +51,21 @@ func (c *Config) allowedByConfig(k *Component) []string {
 	return out
 }
 
-// allowed sets, by site, whether component j may be called there: it runs there,
+// allowed says, by site, whether component j may be called there: it runs there,
 // as configured or seen, and pin and residency allow it. Evacuated sites are left
 // out unless nothing else is left: a row never has no site (P31).
-func (t *Policy) allowed(j int, out []bool) []bool {
+func (t *Policy) allowed(j int) []bool {
 	s := t.state
 	k := &s.components[j]
-	out = out[:0]
-	any := false
+	out := make([]bool, 0, len(t.config.Sites))
+	some := false
 	for n := range t.config.Sites {
 		ok := t.permits(j, n) && (k.given != nil && k.given[n] || k.given == nil && s.replicas[j][n].present)
 		out = append(out, ok)
-		any = any || ok && !t.evacuated[n]
+		some = some || ok && !t.evacuated[n]
 	}
 	for n := range out {
-		out[n] = out[n] && (!any || !t.evacuated[n])
+		out[n] = out[n] && (!some || !t.evacuated[n])
 	}
 	return out
 }

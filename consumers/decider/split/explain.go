@@ -64,7 +64,7 @@ func (t *Policy) Explain(name string) (any, bool) {
 		return out, true
 	}
 	e, m := t.estimate(), len(t.config.Sites)
-	ok := t.allowed(j, nil)
+	ok := t.allowed(j)
 	for n := range m {
 		r := j*m + n
 		if j == entryComponent || !s.replicas[j][n].present && !ok[n] {
@@ -95,7 +95,7 @@ func (t *Policy) explainRow(e *estimates, i, a int) RowView {
 	row := &x.rows[a]
 	whole := float64(t.config.Resolution)
 	out := RowView{FromSite: t.config.Sites[a].Name, To: t.state.components[x.to].name, Expired: row.expired}
-	ok := t.allowed(x.to, nil)
+	ok := t.allowed(x.to)
 	for b := range row.parts {
 		if !ok[b] && row.parts[b] == 0 {
 			continue

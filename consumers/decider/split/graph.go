@@ -96,7 +96,7 @@ func (t *Policy) build(e *estimates) *graph {
 		}
 		g.node[j] = in.Components
 		in.Components++
-		ok := t.allowed(j, nil)
+		ok := t.allowed(j)
 		for n := range m {
 			r := j*m + n
 			service, limit := e.service[r], e.limit[r]
@@ -189,14 +189,14 @@ func (t *Policy) choose(g *graph, c *callGraph, e *estimates, edges []int) {
 func (t *Policy) costs(e *estimates, edge, a int, out []float64) []float64 {
 	s, m := t.state, len(t.config.Sites)
 	x := &s.edges[edge]
-	ok := t.allowed(x.to, nil)
+	ok := t.allowed(x.to)
 	home := t.home(a, ok)
 	row := &x.rows[a]
 	margin := max(0, t.config.Margin)
 	if row.present && row.parts != nil && home >= 0 && 2*row.parts[home] < t.config.Resolution {
 		margin /= 2
 	}
-	tried := t.tried(e, x, row, ok)
+	tried := t.tried(e, x, ok)
 	for b := range m {
 		r := x.to*m + b
 		cost := t.network(e, edge, a, b)
@@ -217,9 +217,9 @@ func (t *Policy) costs(e *estimates, edge, a int, out []float64) []float64 {
 	return out
 }
 
-// tried reports whether a row has a site of which enough is known: then sites of
-// which it isn't must first be probed.
-func (t *Policy) tried(e *estimates, x *edge, row *row, ok []bool) bool {
+// tried reports whether enough is known of an edge's callee at some site: then
+// sites of which it isn't must first be probed.
+func (t *Policy) tried(e *estimates, x *edge, ok []bool) bool {
 	m := len(t.config.Sites)
 	for b := range m {
 		if ok[b] && e.known[x.to*m+b] {

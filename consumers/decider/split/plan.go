@@ -1,6 +1,7 @@
 package split
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -113,6 +114,10 @@ func (w *decision) solve(g *graph) *solve.Plan {
 	if w.t.config.Policy == LP {
 		plan, err := g.in.Optimal()
 		if err == nil {
+			if !plan.Exact {
+				cost := g.in.Cost(plan)
+				w.reasons.count(Unproved, 1, fmt.Sprintf("the plan is at most %.1f %% above the least; to prove more would take too long", 100*(cost-plan.Bound)/cost))
+			}
 			return plan
 		}
 		w.reasons.count(Unsolved, 1, "the linear programme has no result: "+err.Error()+"; greedy decides")
@@ -231,7 +236,7 @@ func (w *decision) nearest() {
 	t := w.t
 	for i := range t.state.edges {
 		e := &t.state.edges[i]
-		ok := t.allowed(e.to, nil)
+		ok := t.allowed(e.to)
 		for a := range e.rows {
 			row := &e.rows[a]
 			if row.parts == nil {

@@ -156,7 +156,7 @@ func (w *decision) probesOf(need *needs, e, a int) []int {
 	if calls <= 0 {
 		return nil
 	}
-	ok := t.allowed(x.to, nil)
+	ok := t.allowed(x.to)
 	lacks := make([]float64, m)
 	var sum float64
 	count := 0

@@ -34,6 +34,7 @@ const (
 	CallCycle           = "CallCycle"   // components that call each other in a circle
 	Refused             = "Refused"     // an executor has refused this very table
 	Unsolved            = "Unsolved"    // the linear programme had no result, greedy decided
+	Unproved            = "Unproved"    // the linear programme is larger than a second
 	UnknownSite         = "UnknownSite" // calls from or to a site that is not configured
 	BadRow              = "BadRow"      // rows that cannot be used
 	TooManyRows         = "TooManyRows" // a table is full
@@ -44,7 +45,7 @@ const (
 
 // codes is the order of reasons in a record.
 var codes = []string{
-	IncompleteWindow, Observing, BadRow, UnknownSite, CallerSlow, CallCycle, NoRoom, Unsolved, NoSite, Constrained, Evacuated, Failing, HigherErrors,
+	IncompleteWindow, Observing, BadRow, UnknownSite, CallerSlow, CallCycle, NoRoom, Unsolved, Unproved, NoSite, Constrained, Evacuated, Failing, HigherErrors,
 	Overloaded, LowerDelay, Nearest, Expired, RolledBack, Renewed, ProbesChanged, InsufficientSamples, NoChange, NoImprovement, WithinDeadBand, Cooldown, UnderWay, MaxStep,
 	Refused, TooManyRows, PromisesBroken,
 }

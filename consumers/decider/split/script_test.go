@@ -30,13 +30,12 @@ import (
 //	explain COMPONENT
 //	restart
 type script struct {
-	t       *testing.T
-	config  split.Config
-	policy  *split.Policy
-	calls   []call
-	before  []call
-	window  int
-	evacuee []string
+	t      *testing.T
+	config split.Config
+	policy *split.Policy
+	calls  []call
+	before []call
+	window int
 }
 
 func TestGoldenScripts(t *testing.T) {

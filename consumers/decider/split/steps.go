@@ -19,7 +19,7 @@ func (w *decision) steps() {
 		d.share, d.up, d.down = 1, t.config.Resolution, t.config.Resolution
 	}
 	for i := range s.edges {
-		ok := t.allowed(s.edges[i].to, nil)
+		ok := t.allowed(s.edges[i].to)
 		for a := range s.edges[i].rows {
 			if s.edges[i].rows[a].parts != nil {
 				w.step(d, i, a, ok)

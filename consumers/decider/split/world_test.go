@@ -1,7 +1,6 @@
 package split_test
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -12,8 +11,6 @@ import (
 	"penstock/schemas/control"
 	"penstock/schemas/window"
 )
-
-const second = int64(1_000_000)
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
@@ -260,5 +257,3 @@ func shop(t testing.TB, c split.Config) *world {
 }
 
 func (w *world) share(from, site, to, at string) float64 { return w.shares(from, site, to)[at] }
-
-func (w *world) String() string { return fmt.Sprintf("window %d", w.n) }

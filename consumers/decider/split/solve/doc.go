@@ -28,5 +28,5 @@
 //
 // States: none is kept between calls. Failures: [ErrInstance] for numbers that
 // are none, ErrCycle for a graph that is no order, ErrUnsolved from Optimal when
-// it stops before its proof; then it has no plan and Greedy has.
+// its numbers leave it without a basis; then it has no plan and Greedy has.
 package solve

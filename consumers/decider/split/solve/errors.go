@@ -9,6 +9,7 @@ var (
 	// ErrCycle is returned by Prepare when components call each other in a circle:
 	// the caller has to make a source of one of the calls.
 	ErrCycle = errors.New("call graph with a cycle")
-	// ErrUnsolved is returned by Optimal after too many steps. There is no plan.
+	// ErrUnsolved is returned by Optimal when its numbers leave it without a basis.
+	// There is no plan.
 	ErrUnsolved = errors.New("linear programme not solved")
 )

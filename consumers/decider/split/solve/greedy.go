@@ -49,11 +49,9 @@ func (in *Instance) Greedy() *Plan {
 			if left[r] = capacity[r]; round >= maxRounds {
 				left[r] = math.Inf(1)
 			}
-			if left[r] > 0 && !w.open[r] {
-				w.open[r] = true
-				w.dirty[r/in.Sites] = true
-			}
+			w.open[r] = w.open[r] || left[r] > 0
 		}
+		w.touch()
 		for c, x := range waiting {
 			rates[c], waiting[c] = x, 0
 			if round == 0 {
@@ -114,8 +112,11 @@ func (in *Instance) fill(plan *Plan, w *ways, rates, waiting, left, capacity []f
 		}
 		w.add(plan, rates, share)
 		for r, x := range load {
+			if x == 0 {
+				continue
+			}
 			left[r] = max(0, left[r]-float64(share*x))
-			if r == at || x > 0 && !math.IsInf(left[r], 1) && left[r] <= full*capacity[r] {
+			if r == at || !math.IsInf(left[r], 1) && left[r] <= full*capacity[r] {
 				left[r] = 0
 				w.close(r)
 			}

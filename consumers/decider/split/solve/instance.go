@@ -185,9 +185,10 @@ type Plan struct {
 	// Spread is the rate of sources that had to go over a capacity because
 	// constraints leave no other way.
 	Spread float64
-	// Bound is a proven lower bound of the cost, of Optimal only; Steps how many
-	// changes of the basis it took.
+	// Bound is a proven lower bound of the cost, of Optimal only; Exact whether the
+	// plan meets it; Steps how many changes of the basis it took.
 	Bound float64
+	Exact bool
 	Steps int
 }
 

@@ -7,7 +7,9 @@ import (
 )
 
 const (
-	maxSteps = 20_000
+	// maxWork bounds a solution, in multiplications: about a second. What it counts
+	// depends on the instance alone, so that a result does not depend on a machine.
+	maxWork = 1_000_000_000
 	// tolerance of a reduced cost, as a share of what it is compared with.
 	tolerance = 1e-9
 	// shake sets the ends of pieces apart by so little, each by its own amount,
@@ -49,7 +51,12 @@ type programme struct {
 // Optimal returns the plan of least Cost: service as curves in pieces, capacities
 // as in Greedy, and a call over a capacity at Penalty. It is a linear programme
 // over all combinations of replicas, solved by the simplex method with columns
-// from dynamic programming. Bound proves it. The error wraps ErrUnsolved.
+// from dynamic programming. Bound proves it: Exact says that nothing is below.
+//
+// The work grows with the third power of the replicas that are full. Where it is
+// beyond a second the better of what was reached and of Greedy is returned, with
+// the bound that was reached and without Exact. The error wraps ErrUnsolved:
+// there is no plan.
 func (in *Instance) Optimal() (*Plan, error) {
 	plan := in.newPlan()
 	capacity := in.scaled(plan)
@@ -58,24 +65,37 @@ func (in *Instance) Optimal() (*Plan, error) {
 	plan.Value, plan.Best = slices.Clone(free.value), free.copyBest()
 	p := in.programme(capacity)
 	p.begin(free, plan)
-	for {
+	plan.Bound = p.least()
+	for work := 0; work < maxWork; work += p.work() {
 		if err := p.solve(); err != nil {
 			return nil, err
 		}
 		p.pricing()
+		plan.Bound = max(plan.Bound, p.bound())
 		e := p.enter()
-		if e.kind == nothing {
+		if plan.Exact = e.kind == nothing; plan.Exact {
 			break
 		}
-		if plan.Steps++; plan.Steps > maxSteps {
-			return nil, fmt.Errorf("%d steps: %w", plan.Steps, ErrUnsolved)
-		}
+		plan.Steps++
 		if err := p.step(&e); err != nil {
 			return nil, err
 		}
 	}
 	p.finish(plan)
+	if plan.Exact {
+		return plan, nil
+	}
+	if greedy := in.Greedy(); in.Cost(greedy) < in.Cost(plan) {
+		greedy.Bound, greedy.Steps = plan.Bound, plan.Steps
+		return greedy, nil
+	}
 	return plan, nil
+}
+
+// work is about how many multiplications a step takes.
+func (p *programme) work() int {
+	n := len(p.basic)
+	return n*n*n/3 + 4*n*len(p.load) + len(p.in.Choices)*p.in.Sites*p.in.Sites
 }
 
 func (in *Instance) programme(capacity []float64) *programme {
@@ -234,12 +254,41 @@ func (p *programme) finish(plan *Plan) {
 			}
 		}
 	}
+}
+
+// least is the bound without capacities: all calls as cheap as the first piece of
+// every replica.
+func (p *programme) least() float64 {
+	first := make([]float64, len(p.pieces))
+	for r := range first {
+		first[r] = p.pieces[r].slope[0]
+	}
+	w := newWays(p.in, first)
+	w.solve()
+	var sum float64
 	for _, c := range p.sources {
-		plan.Bound += float64(in.Choices[c].Rate * p.ways.source(c))
+		sum += float64(p.in.Choices[c].Rate * w.source(c))
 	}
-	for r, x := range p.load {
-		if x > 0 {
-			plan.Bound -= float64(p.price[r]*x) - p.pieces[r].at(x)
+	return sum
+}
+
+// bound is a proven lower bound: by duality no plan is below what all calls cost
+// at the prices of now, less what the prices could earn at most.
+func (p *programme) bound() float64 {
+	in := p.in
+	var sum float64
+	for _, c := range p.sources {
+		sum += float64(in.Choices[c].Rate * p.ways.source(c))
+	}
+	for r := range p.load {
+		demand := in.load[r/in.Sites]
+		earn := max(0, float64(p.price[r]*demand)-p.pieces[r].at(demand))
+		for _, x := range p.pieces[r].ends {
+			if x < demand {
+				earn = max(earn, float64(p.price[r]*x)-p.pieces[r].at(x))
+			}
 		}
+		sum -= earn
 	}
+	return sum
 }

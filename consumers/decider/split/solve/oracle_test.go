@@ -1,6 +1,7 @@
 package solve_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -30,6 +31,9 @@ func TestGreedyAgainstTheOptimumOnAThousandInstances(t *testing.T) {
 		}
 		feasible(t, in, greedy, false)
 		feasible(t, in, best, false)
+		if !best.Exact {
+			t.Errorf("%d, %+v: not proved after %d steps", i, s, best.Steps)
+		}
 		g, o := in.Cost(greedy), in.Cost(best)
 		if o > g*(1+1e-6) {
 			t.Errorf("%d, %+v: optimum %v, greedy %v", i, s, o, g)
@@ -214,6 +218,113 @@ func ofMap(in *solve.Instance, source *solve.Choice, at []int) float64 {
 		}
 	}
 	return sum
+}
+
+// An instance that is too large to be proved still has a plan that is no worse
+// than greedy's, and a bound.
+func TestALargeInstanceHasABound(t *testing.T) {
+	in := random(rand.New(rand.NewPCG(5, 4)), shape{components: 60, sites: 8, slack: 1.3})
+	best, err := in.Optimal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	feasible(t, in, best, false)
+	g, o := in.Cost(in.Greedy()), in.Cost(best)
+	t.Logf("greedy %.4g, optimum %.4g, bound %.4g, %d steps, exact %v", g, o, best.Bound, best.Steps, best.Exact)
+	if o > g*(1+1e-9) || best.Bound > o*(1+1e-9) || best.Exact && best.Bound < o*(1-1e-6) {
+		t.Errorf("greedy %v, optimum %v, bound %v, exact %v", g, o, best.Bound, best.Exact)
+	}
+}
+
+// A replica that takes any load is never full, however full others are.
+func TestAnUnlimitedReplicaIsNeverFull(t *testing.T) {
+	cost := func(a, b float64) []float64 { return []float64{a, b} }
+	in := &solve.Instance{
+		Sites: 2, Components: 1, Service: []float64{10, 10}, Capacity: []float64{math.Inf(1), 5},
+		Choices: []solve.Choice{
+			{From: solve.Source, Site: 0, Rate: 20, Legs: []solve.Leg{{To: 0, Ratio: 1, Cost: cost(1, 50)}}},
+			{From: solve.Source, Site: 1, Rate: 20, Legs: []solve.Leg{{To: 0, Ratio: 1, Cost: cost(50, 1)}}},
+		},
+	}
+	if err := in.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range map[string]*solve.Plan{"greedy": in.Greedy(), "optimal": must(in.Optimal())} {
+		if math.Abs(p.Flow[0][0]-20) > 1e-6 || math.Abs(p.Flow[1][1]-5) > 1e-6 || math.Abs(p.Flow[1][0]-15) > 1e-6 || p.Overload[0] != 1 {
+			t.Errorf("%s: %v %v", name, p.Flow, p.Overload)
+		}
+	}
+}
+
+// More calls than all replicas take are spread in proportion to what they are
+// meant to take.
+func TestOverloadIsSpreadByCapacity(t *testing.T) {
+	in := &solve.Instance{
+		Sites: 3, Components: 1, Service: []float64{10, 500, 9000}, Capacity: []float64{100, 50, 25},
+		Choices: []solve.Choice{{From: solve.Source, Rate: 350, Legs: []solve.Leg{{To: 0, Ratio: 1, Cost: []float64{1, 2, 3}}}}},
+	}
+	if err := in.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range map[string]*solve.Plan{"greedy": in.Greedy(), "optimal": must(in.Optimal())} {
+		for n, want := range []float64{200, 100, 50} {
+			if math.Abs(p.Load[n]-want) > 0.01 {
+				t.Errorf("%s: site %d gets %v, expected %v", name, n, p.Load[n], want)
+			}
+		}
+	}
+}
+
+func must(p *solve.Plan, err error) *solve.Plan {
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+func TestInstancesWithFaults(t *testing.T) {
+	leg := []solve.Leg{{To: 0, Ratio: 1, Cost: []float64{1}}}
+	good := func() *solve.Instance {
+		return &solve.Instance{
+			Sites: 1, Components: 2, Service: []float64{1, 1}, Capacity: []float64{1, 1},
+			Choices: []solve.Choice{{From: solve.Source, Rate: 1, Legs: leg}, {From: 0, Legs: []solve.Leg{{To: 1, Ratio: 1, Cost: []float64{1}}}}},
+		}
+	}
+	if err := good().Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(*solve.Instance){
+		"no sites":       func(in *solve.Instance) { in.Sites = 0 },
+		"a service less": func(in *solve.Instance) { in.Service = in.Service[:1] },
+		"NaN":            func(in *solve.Instance) { in.Service[0] = math.NaN() },
+		"negative":       func(in *solve.Instance) { in.Capacity[1] = -1 },
+		"endless rate":   func(in *solve.Instance) { in.Choices[0].Rate = math.Inf(1) },
+		"no component":   func(in *solve.Instance) { in.Choices[1].From = 7 },
+		"no legs":        func(in *solve.Instance) { in.Choices[1].Legs = nil },
+		"ratio 0":        func(in *solve.Instance) { in.Choices[1].Legs[0].Ratio = 0 },
+		"costs":          func(in *solve.Instance) { in.Choices[1].Legs[0].Cost = nil },
+		"cost NaN":       func(in *solve.Instance) { in.Choices[1].Legs[0].Cost[0] = math.NaN() },
+	} {
+		in := good()
+		spoil(in)
+		if err := in.Prepare(); !errors.Is(err, solve.ErrInstance) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	in := good()
+	in.Choices = append(in.Choices, solve.Choice{From: 1, Legs: []solve.Leg{{To: 0, Ratio: 0.5, Cost: []float64{1}}}})
+	if err := in.Prepare(); !errors.Is(err, solve.ErrCycle) {
+		t.Errorf("a circle: %v", err)
+	}
+}
+
+func BenchmarkGreedyRoomy(b *testing.B) { benchmark(b, 8, func(in *solve.Instance) { in.Greedy() }) }
+
+func BenchmarkOptimalRoomy(b *testing.B) {
+	benchmark(b, 8, func(in *solve.Instance) {
+		p := must(in.Optimal())
+		b.ReportMetric(float64(p.Steps), "steps")
+	})
 }
 
 func BenchmarkGreedy100x10(b *testing.B) { benchmark(b, 1.3, func(in *solve.Instance) { in.Greedy() }) }
