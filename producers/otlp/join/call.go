@@ -5,7 +5,8 @@ import (
 	"penstock/schemas/event"
 )
 
-// Party is one side of a call. An empty component is outside.
+// Party is one side of a call. An empty component is outside; its site is then
+// where the request entered.
 type Party struct{ Component, Site, Server string }
 
 func partyOf(s *span.Span) Party { return Party{s.Component, s.Site, s.Server} }

@@ -18,7 +18,7 @@ var cases = []struct {
 		        1.2<1 client shop/s1@eu 1100+500
 		        1.3<2 server cart/c1@us 1200+300`,
 		calls: `1 shop/s1@eu→cart/c1@us at 1600 client=500 server=300 own=300 network=200
-		        1 ·→shop/s1@eu at 1900 client=? server=900 own=400 network=? entry one-sided`,
+		        1 ·@eu→shop/s1@eu at 1900 client=? server=900 own=400 network=? entry one-sided`,
 		account: "3 spans = 2 call + 1 half",
 	},
 	{

@@ -156,7 +156,7 @@ func drawTraces(t *rapid.T) (spans []span.Span, calls []string, want Account) {
 		id := m.id()
 		m.write(root, id, span.ID{}, span.Server, from, to)
 		own := m.serve(ps, root, id, from, to, 3)
-		m.call(Party{}, root.Party, to+root.off, span.Unknown, to-from, own, "entry one-sided")
+		m.call(Party{Site: root.Site}, root.Party, to+root.off, span.Unknown, to-from, own, "entry one-sided")
 		m.want[Called]++
 		spans, calls = append(spans, m.spans...), append(calls, m.calls...)
 		for f, n := range m.want {

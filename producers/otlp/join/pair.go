@@ -127,7 +127,11 @@ func (r *resolver) server(n *node, entries Entries) {
 		n.is(Timeless)
 	default:
 		n.is(Called)
-		r.call(nil, n, Party{Component: n.Caller})
+		from := Party{Component: n.Caller}
+		if n.Caller == "" {
+			from.Site = n.Site // where it entered, as entry points say it
+		}
+		r.call(nil, n, from)
 		r.calls[len(r.calls)-1].Entry = n.Caller == ""
 	}
 }

@@ -61,7 +61,7 @@ func TestRules(t *testing.T) {
 	}}, in)
 	r.expect(t, `
 		1640000000000400 shop@eu→cart@us-east/us-cart-2 service=300 network=? status=-1 read Cart/Get
-		1640000000000500 @→shop@eu/eu-shop-1 service=500 network=? status=-1 read op
+		1640000000000500 @eu→shop@eu/eu-shop-1 service=500 network=? status=-1 read op
 		2 spans = 2 call`)
 	for _, bad := range []string{"", "=", "a=("} {
 		if _, err := span.ParseSource(bad); !errors.Is(err, span.ErrRule) {

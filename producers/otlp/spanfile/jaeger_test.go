@@ -47,7 +47,7 @@ func TestJaegerHandMade(t *testing.T) {
 			{"traceID":"a","spanID":"3","references":[{"refType":"CHILD_OF","traceID":"a","spanID":"2"}],"startTime":1600000000000200,"duration":300,"processID":"p2","tags":[{"key":"span.kind","value":"server"}]}
 			],"processes":{` + shop + `,` + cart + `}}]}`,
 			`1600000000000600 shop@eu→cart@us/c-1 service=300 network=200 status=500 read
-			1600000000000900 @→shop@eu/10.0.0.1 service=400 network=? status=200 read
+			1600000000000900 @eu→shop@eu/10.0.0.1 service=400 network=? status=200 read
 			3 spans = 2 call + 1 half`,
 		},
 		{
@@ -60,8 +60,8 @@ func TestJaegerHandMade(t *testing.T) {
 			// Own: the first is waited for, the second follows.
 			`1600000000000300 shop@eu→cart@us/c-1 service=100 network=? status=-1 read
 			1600000000000400 shop@eu→cart@us/c-1 service=100 network=? status=-1 read
-			1600000000000500 @→cart@us/c-1 service=100 network=? status=-1 read
-			1600000000000900 @→shop@eu/10.0.0.1 service=800 network=? status=-1 read
+			1600000000000500 @us→cart@us/c-1 service=100 network=? status=-1 read
+			1600000000000900 @eu→shop@eu/10.0.0.1 service=800 network=? status=-1 read
 			4 spans = 4 call`,
 		},
 		{
