@@ -105,7 +105,9 @@ func (g *keeping) apply(c *control.Command) error {
 // look is what Run does at each tick.
 func (g *keeping) look() {
 	for _, from := range g.k.known() {
-		g.k.look(g.t.Context(), from)
+		if err := g.k.look(g.t.Context(), from); err != nil && !errors.Is(err, executor.ErrAgain) {
+			g.t.Errorf("a look ended with %v", err)
+		}
 	}
 }
 

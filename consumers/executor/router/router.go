@@ -131,17 +131,22 @@ func (r *Router) Enter(l Link, key, site string) Choice {
 		if !stays {
 			choice = r.Pick(l, key)
 		}
-		if choice.running == nil {
+		if choice.running == nil || r.begin(f, choice) {
 			return choice
 		}
-		choice.running.Add(1)
-		// A drain swaps what is in force and then looks at the number: it has seen
-		// this request, or this sees the swap.
-		if r.force.Load() == f {
-			return choice
-		}
-		choice.running.Add(-1)
 	}
+}
+
+// begin counts a request in, unless what it was chosen by is no longer in force. A
+// drain swaps what is in force and then looks at the number: it has seen this
+// request, or this sees the swap.
+func (r *Router) begin(by *force, c Choice) bool {
+	c.running.Add(1)
+	if r.force.Load() == by {
+		return true
+	}
+	c.running.Add(-1)
+	return false
 }
 
 // Leave ends a request that Enter began.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -384,6 +386,7 @@ func TestDrainUnderRequests(t *testing.T) {
 	stop := make(chan struct{})
 	var all sync.WaitGroup
 	drained := make(chan struct{})
+	var inside atomic.Int64 // as those who are inside say
 	for range 4 {
 		all.Go(func() {
 			for k := 0; ; k++ {
@@ -402,16 +405,26 @@ func TestDrainUnderRequests(t *testing.T) {
 				if before && c.Site == "1" {
 					t.Error("a request came to a drained replica")
 				}
+				if c.Site == "1" {
+					inside.Add(1)
+				}
+				runtime.Gosched()
+				if c.Site == "1" {
+					inside.Add(-1)
+				}
 				c.Leave()
 			}
 		})
 	}
-	for range 200 {
+	for range 20 {
 		if n, err := r.Drain(t.Context(), Replica{link.To, "1"}); n != 0 || err != nil {
 			t.Fatal(n, err)
 		}
-		if n := r.visits[Replica{link.To, "1"}].Load(); n > 0 && r.force.Load().links[link].chosen(1) {
-			t.Fatalf("%d are there", n)
+		for range 20 {
+			if n := inside.Load(); n > 0 {
+				t.Fatalf("%d are there", n)
+			}
+			runtime.Gosched()
 		}
 		if err := r.Undrain(t.Context(), Replica{link.To, "1"}); err != nil {
 			t.Fatal(err)
@@ -426,6 +439,24 @@ func TestDrainUnderRequests(t *testing.T) {
 	}
 	close(stop)
 	all.Wait()
+}
+
+// TestBeginAfterADrain: a request that chose a replica just before it was drained
+// chooses again.
+func TestBeginAfterADrain(t *testing.T) {
+	t.Parallel()
+	r := with(t, table(1, 0, 1))
+	by := r.force.Load()
+	c := r.Pick(link, "")
+	if n, err := r.Drain(t.Context(), Replica{link.To, "1"}); n != 0 || err != nil {
+		t.Fatal(n, err)
+	}
+	if r.begin(by, c) {
+		t.Error("a request began at a drained replica")
+	}
+	if n := c.running.Load(); n != 0 {
+		t.Errorf("%d are counted", n)
+	}
 }
 
 // TestPickAllocatesNothing in any way of choosing.
