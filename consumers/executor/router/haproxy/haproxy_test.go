@@ -149,7 +149,7 @@ func reload(t *testing.T, w *world) {
 		if now := w.process(); now != before && now != "" {
 			return true
 		}
-		if time.Since(sent) > 2*time.Second {
+		if time.Since(sent) > 700*time.Millisecond {
 			sent = time.Now()
 			if err := syscall.Kill(pid, syscall.SIGUSR2); err != nil {
 				t.Fatal(err)
