@@ -22,6 +22,8 @@ type Instance struct {
 	// Curves say how the service of replicas rises with their load, for Optimal and
 	// Cost; nil, or a zero Curve: it doesn't.
 	Curves []Curve
+	// MaxWork bounds Optimal, in multiplications; 0: about a second.
+	MaxWork int
 
 	order []int   // components, callers first
 	outs  [][]int // choices by component

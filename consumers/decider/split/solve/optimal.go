@@ -1,15 +1,16 @@
 package solve
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 )
 
 const (
-	// maxWork bounds a solution, in multiplications: about a second. What it counts
-	// depends on the instance alone, so that a result does not depend on a machine.
-	maxWork = 1_000_000_000
+	// defaultWork is about a second. What it counts depends on the instance alone, so
+	// that a result does not depend on a machine.
+	defaultWork = 1_000_000_000
 	// tolerance of a reduced cost, as a share of what it is compared with.
 	tolerance = 1e-9
 	// shake sets the ends of pieces apart by so little, each by its own amount,
@@ -66,7 +67,7 @@ func (in *Instance) Optimal() (*Plan, error) {
 	p := in.programme(capacity)
 	p.begin(free, plan)
 	plan.Bound = p.least()
-	for work := 0; work < maxWork; work += p.work() {
+	for work := 0; work < cmp.Or(in.MaxWork, defaultWork); work += p.work() {
 		if err := p.solve(); err != nil {
 			return nil, err
 		}
