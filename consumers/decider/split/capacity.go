@@ -19,9 +19,9 @@ import "math"
 //     was fine and the load that is not, less 5 %;
 //   - if less load turns out to be just as slow, the load was not the reason, and
 //     Thresh gets back what was taken from it. DelayAtThresh relaxes towards the
-//     delay, a tenth of the way a window, so that a lasting slow-down is normal in
-//     the end;
-//   - Thresh rises by 5 % a window while four fifths of it are fine: no plan sends
+//     delay, a tenth of the way a window (a hundredth while the load is there), so that a
+//     lasting slow-down is normal in the end;
+//   - Thresh rises by 5 % a window while nine tenths of it are fine: no plan sends
 //     more than Thresh, so it would else never be reached again.
 type capacity struct {
 	thresh float64 // calls a second; +Inf: nothing has shown a limit yet
@@ -43,7 +43,7 @@ const (
 	maxPoints = 30
 	// fineShare is the share of Thresh that has to be fine for Thresh to rise, and
 	// of the greatest fine load from which a delay counts for DelayAtThresh.
-	fineShare = 0.8
+	fineShare = 0.9
 )
 
 func newCapacity() capacity { return capacity{thresh: math.Inf(1)} }
@@ -58,8 +58,9 @@ func (c *capacity) learn(load, delay float64, count int64) {
 		c.delay, c.fine = delay, load
 	case slow && load > 1.05*c.thresh:
 		// It is known to be over, and the load has not come down yet: another cut
-		// would be for the same thing.
-		c.delay += 0.1 * (delay - c.delay)
+		// would be for the same thing. What is overload now must not become normal
+		// while it lasts.
+		c.delay += 0.01 * (delay - c.delay)
 	case slow && load >= 0.9*min(c.thresh, c.fine) && c.slowBelow(load) == 0:
 		if c.before == 0 {
 			c.before = c.thresh
@@ -69,7 +70,9 @@ func (c *capacity) learn(load, delay float64, count int64) {
 		if c.before > 0 && c.slowBelow(1.25*c.fine) >= 2 {
 			c.thresh, c.before = c.before, 0
 		}
-		c.delay += 0.1 * (delay - c.delay)
+		if c.slowBelow(load) > 0 || load < 0.5*c.fine {
+			c.delay += 0.1 * (delay - c.delay)
+		}
 	default:
 		c.before = 0
 		if load >= fineShare*c.thresh {

@@ -75,17 +75,24 @@ func (t *Policy) changed(s series) bool {
 	return math.Abs(now-old) > 5000 && (now > 2*old || old > 2*now)
 }
 
-// rate is the smoothed number of calls a second of a series: windows that were
-// decided and are not in it count as none.
-func (t *Policy) rate(s series) float64 {
-	calls, weights := t.calls(s), int64(0)
+// rate is the number of calls a second of links or of a replica together,
+// smoothed; windows that were decided and are not in a series count as none. A
+// rise counts at once: replicas have to take the calls of now.
+func (t *Policy) rate(all ...series) float64 {
+	var calls, weights, last int64
+	for _, s := range all {
+		calls += t.calls(s)
+		if len(s) > 0 && s[0].window == t.state.windows[0] {
+			last += s[0].requests
+		}
+	}
 	for _, w := range t.state.windows {
 		weights += t.weight(w)
 	}
 	if weights == 0 {
 		return 0
 	}
-	return float64(calls) / (float64(weights) * t.config.Window.Seconds())
+	return max(float64(calls)/float64(weights), float64(last)) / t.config.Window.Seconds()
 }
 
 // calls is the weighted number of calls of a series.

@@ -165,10 +165,7 @@ func (t *Policy) choose(g *graph, c *callGraph, e *estimates, edges []int) {
 	for a := range m {
 		ch := solve.Choice{From: solve.Source, Site: a}
 		for _, i := range edges {
-			var rate float64
-			for b := range m {
-				rate += t.rate(s.edges[i].links[a][b])
-			}
+			rate := t.rate(s.edges[i].links[a]...)
 			if ch.Rate == 0 {
 				ch.Rate = rate
 			}

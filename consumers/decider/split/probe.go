@@ -107,9 +107,7 @@ func (w *decision) needs() *needs {
 				continue
 			}
 			at := e*m + a
-			for b := range m {
-				out.rate[at] += t.rate(x.links[a][b])
-			}
+			out.rate[at] = t.rate(x.links[a]...)
 			for b, p := range w.nextParts(e, a) {
 				calls := out.rate[at] * span * float64(p) / float64(t.config.Resolution)
 				out.replica[x.to*m+b] += calls
