@@ -38,6 +38,18 @@
 // dropped for want of room: Commit waits. Watermarks are what Horizon was told
 // before the Commit, heartbeats repeat them.
 //
+// The watermark of a live run is the clock less Disorder, and never further than
+// the bus is known to have answered. While the bus is away (no connection, or no
+// answer for 2 s) and until it has answered for 8 s, it stands still, at a time
+// before the outage: an aggregator waits for the rows of runs that it knows and has
+// heard in the last 3 s, and others may take longer to come back, or have begun
+// meanwhile. Where the 8 s are cut short, what they lasted counts by half the next
+// time, so that on a bus that comes and goes, or is slow for ever, windows close
+// late, but close. A run that begins while the bus is away claims nothing about
+// time until then. With positions the watermark stands still in the same way. A run
+// that waits behind an earlier one of its spool says that it is there, so that the
+// end of that one doesn't let windows pass.
+//
 // A batch may be sent more than once, never under another sequence: aggregators
 // count the repeats as duplicates.
 package publisher

@@ -37,6 +37,8 @@ type entry struct {
 	// first entries are sent before all others. There is one at a time, its number
 	// is 0.
 	first bool
+	// alone entries let nothing be sent until they are answered.
+	alone bool
 
 	done       bool
 	inFlight   bool

@@ -207,38 +207,17 @@ func (p *Publisher) allCommitted() bool {
 	return p.group.cut == 0 && p.malformed.Load() == 0
 }
 
-// keepAlive sends heartbeats until ctx ends. They say what the last Commit said.
-func (p *Publisher) keepAlive(ctx context.Context) {
-	tick := p.o.Clock.NewTicker(heartbeatEvery / 4)
-	defer tick.Stop()
-	last := p.o.Clock.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C():
-		}
-		now, quiet := p.o.Clock.Now(), false
-		for i := range p.slots {
-			s := &p.slots[i]
-			s.mu.Lock()
-			quiet = quiet || now.Sub(s.lastCut) >= heartbeatEvery
-			s.mu.Unlock()
-		}
-		if quiet && now.Sub(last) >= heartbeatEvery && p.beatCommitted() {
-			last = now
-		}
-	}
-}
-
-// beatCommitted sends a heartbeat unless the last one has no answer yet; it
-// reports whether it did.
+// beatCommitted sends a heartbeat that says what the last Commit said, unless the
+// last one has no answer yet; it reports whether it did.
 func (p *Publisher) beatCommitted() bool {
 	if p.ended.Load() || !p.beating.CompareAndSwap(false, true) {
 		return false
 	}
 	p.group.mu.Lock()
-	m := &event.Mark{Kind: event.Heartbeat, Run: p.o.Run, Watermark: p.group.horizon, Upto: p.group.upto}
+	m := &event.Mark{
+		Kind: event.Heartbeat, Run: p.o.Run, Upto: p.group.upto,
+		Watermark: p.tide(p.o.Clock.Now(), p.group.horizon),
+	}
 	p.group.mu.Unlock()
 	p.out.add(p.heartbeat(m))
 	return true

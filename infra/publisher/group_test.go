@@ -355,7 +355,13 @@ func TestHeartbeatsSayWhatIsCommitted(t *testing.T) {
 	commit(t, p, 500)
 	waitFor(t, "the group to be sent", func() bool { clk.Advance(lookEvery); return p.Stats().Waiting == 0 })
 	send(t, p, 500, 600)
-	if m := beat(); m.Watermark != row(499).Time || sumOf(m.Upto) == 0 || sumOf(m.Upto) >= sumOf(p.Sequences()) {
+	// On a busy machine this clock is so fast that the bus seems to be slow; then the
+	// watermark stands still for a while.
+	m := beat()
+	for m.Watermark == earliest {
+		m = beat()
+	}
+	if m.Watermark != row(499).Time || sumOf(m.Upto) == 0 || sumOf(m.Upto) >= sumOf(p.Sequences()) {
 		t.Errorf("after it: %+v, cut %v", m, p.Sequences())
 	}
 }
@@ -432,6 +438,10 @@ func TestOldRunFirst(t *testing.T) {
 	s := readAll(t, c)
 	if n != 300 || len(s.rows) != 500 {
 		t.Errorf("position %d, %d rows", n, len(s.rows))
+	}
+	// Else windows could pass what it has once the earlier ones have ended.
+	if m := s.marks[0]; s.order[0] != second.Run()+" heartbeat" || m.Watermark != earliest {
+		t.Errorf("the new run is not heard of first: %v, %+v", s.order[0], m)
 	}
 	s.order = slices.DeleteFunc(s.order, func(o string) bool { return strings.HasSuffix(o, "heartbeat") })
 	want := []string{first.Run(), first.Run() + " end", second.Run(), second.Run() + " end"}

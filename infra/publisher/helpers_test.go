@@ -180,7 +180,7 @@ func headerText(h map[string][]string) string {
 func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(bustest.Timeout)
-	tick := time.NewTicker(2 * time.Millisecond)
+	tick := time.NewTicker(200 * time.Microsecond)
 	defer tick.Stop()
 	for !ok() {
 		select {

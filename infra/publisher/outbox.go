@@ -35,8 +35,9 @@ type outbox struct {
 	tried  map[uint64]*entry // sent before, and ready again
 	bytes  int64             // in flight
 	held   int64             // bodies in memory
-	fenced bool              // a fence is in flight
-	heard  time.Time         // when something was acknowledged last
+	fenced bool              // a fence is in flight, or what is sent alone
+	asked  time.Time         // since when an answer is waited for; zero: nothing waits
+	acks   uint64            // acknowledgements until now
 	pause  time.Duration
 	until  time.Time // nothing is sent before
 	drops  [][]event.Dropped
@@ -157,8 +158,11 @@ func (o *outbox) nextReady(now time.Time, generation uint64) (*entry, bus.Msg) {
 		return nil, bus.Msg{}
 	}
 	heap.Pop(&o.ready)
-	e.inFlight, e.sent, e.generation, o.fenced = true, now, generation, e.fence
+	e.inFlight, e.sent, e.generation, o.fenced = true, now, generation, e.fence || e.alone
 	o.flight[e.number] = e
+	if o.asked.IsZero() {
+		o.asked = now
+	}
 	o.bytes += int64(e.size)
 	m := e.msg
 	if e.place != nil {
@@ -175,7 +179,7 @@ func (o *outbox) land(e *entry) {
 	e.inFlight = false
 	delete(o.flight, e.number)
 	o.bytes -= int64(e.size)
-	if e.fence {
+	if e.fence || e.alone {
 		o.fenced = false
 	}
 }
@@ -220,12 +224,17 @@ func nothing() {}
 func (o *outbox) acked(number uint64, now time.Time) (*entry, func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.heard = now
 	e := o.find(number)
+	if e != nil && !e.done {
+		o.land(e)
+	}
+	o.acks++
+	if o.asked = now; len(o.flight) == 0 {
+		o.asked = time.Time{}
+	}
 	if e == nil || e.done {
 		return nil, nothing
 	}
-	o.land(e)
 	o.pause, o.until = 0, time.Time{}
 	o.unload(e)
 	after := o.finish(e, nil)
@@ -260,20 +269,17 @@ func (o *outbox) finish(e *entry, err error) func() {
 	return func() { e.onDone(err) }
 }
 
-// silent reports whether something was sent at least d ago and nothing was
-// answered since. It takes the lock.
-func (o *outbox) silent(now time.Time, d time.Duration) bool {
+// evidence is until when the bus is known to have taken what it was sent: until
+// the last answer, or the first message after it, if something waits for one, else
+// until now; and how many answers there were. A refusal is none: what can't be
+// stored is where it would be without a bus. It takes the lock.
+func (o *outbox) evidence(now time.Time) (until time.Time, answers uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.flight) == 0 || now.Sub(o.heard) < d {
-		return false
+	if o.asked.IsZero() {
+		return now, o.acks
 	}
-	for _, e := range o.flight {
-		if now.Sub(e.sent) >= d {
-			return true
-		}
-	}
-	return false
+	return o.asked, o.acks
 }
 
 // inFlight lists what has no answer. It takes the lock.

@@ -2,109 +2,90 @@ package publisher
 
 import (
 	"context"
-	"math"
 	"time"
 
 	"penstock/schemas/event"
 )
 
-const (
-	// settleFor is how long a live watermark stands still after the bus has come
-	// back. As long as that a run that was never heard of, of a process that started
-	// meanwhile, may take to say that it is there: what it has recorded in the
-	// outage must not be late because others are further.
-	settleFor = 3 * time.Second
-	// silence is after how long without an answer the bus counts as away although
-	// the connection stands.
-	silence = 2 * time.Second
-)
-
-// outage is what the pacing goroutine knows of the bus.
-type outage struct {
-	away bool
-	good time.Time // when it was there last; zero: not yet
-	back time.Time // since when it is there again; zero: it was never away
+// pacer is what the goroutine that the clock drives keeps between its turns.
+type pacer struct {
+	every time.Duration
+	bus   *watch
+	last  time.Time // when a heartbeat went out
+	beat  func() bool
 }
 
-// look finds out whether the bus is there, and sets how far the watermark may go.
-func (p *Publisher) look(o *outage, now time.Time) {
-	if p.o.Client.Connected() && p.o.Client.Usable() == nil && !p.out.silent(now, silence) {
-		if o.away {
-			o.away, o.back = false, now
-		}
-		o.good = now
-		if now.Sub(o.back) >= settleFor {
-			p.ceiling.Store(math.MaxInt64)
-		}
-		return
+// newPacer looks at the bus for the first time: before anything is cut, for who
+// begins without it claims nothing about time.
+func (p *Publisher) newPacer() *pacer {
+	c := &pacer{every: p.o.MaxAge, bus: newWatch(), last: p.o.Clock.Now(), beat: p.beat}
+	if p.group != nil {
+		c.every, c.beat = heartbeatEvery/4, p.beatCommitted
 	}
-	if o.away {
-		return
-	}
-	o.away = true
-	ceiling := int64(earliest) // Others may have begun before this one.
-	if !o.good.IsZero() {
-		ceiling = o.good.Add(-p.o.Disorder).UnixMicro()
-	}
-	p.ceiling.Store(min(p.ceiling.Load(), ceiling))
+	p.look(c.bus, c.last)
+	return c
 }
 
-// tide is the live watermark: the clock less Disorder. While the bus is away, and
-// until everybody has said that they are there, it stands still.
-func (p *Publisher) tide(now time.Time) int64 {
-	return min(now.Add(-p.o.Disorder).UnixMicro(), p.ceiling.Load())
-}
-
-// pace cuts what is open every MaxAge and keeps the run's watermark going, until
-// ctx ends. It is the live part that the clock drives.
-func (p *Publisher) pace(ctx context.Context) {
-	tick := p.o.Clock.NewTicker(p.o.MaxAge)
+// pace takes turns until ctx ends.
+func (p *Publisher) pace(ctx context.Context, c *pacer) {
+	tick := p.o.Clock.NewTicker(c.every)
 	defer tick.Stop()
-	last := p.o.Clock.Now()
-	bus := outage{}
-	p.look(&bus, last)
-	if p.resending.Load() > 0 {
-		p.announce()
-	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C():
 		}
-		now, quiet := p.o.Clock.Now(), false
-		p.look(&bus, now)
-		for i := range p.slots {
-			s := &p.slots[i]
-			s.mu.Lock()
-			if !p.ended.Load() {
-				p.cut(i, s)
-			}
-			quiet = quiet || now.Sub(s.lastCut) >= heartbeatEvery
-			s.mu.Unlock()
+		p.turn(c)
+	}
+}
+
+// turn cuts what is open, if the publisher is live, and keeps the run's watermark
+// going.
+func (p *Publisher) turn(c *pacer) {
+	now, quiet := p.o.Clock.Now(), false
+	p.look(c.bus, now)
+	for i := range p.slots {
+		s := &p.slots[i]
+		s.mu.Lock()
+		if p.live && !p.ended.Load() {
+			p.cut(i, s)
 		}
-		switch {
-		case now.Sub(last) < heartbeatEvery:
-		case p.resending.Load() > 0:
-			if p.announce() {
-				last = now
-			}
-		case quiet && p.beat():
-			last = now
+		quiet = quiet || now.Sub(s.lastCut) >= heartbeatEvery
+		s.mu.Unlock()
+	}
+	switch {
+	case now.Sub(c.last) < heartbeatEvery:
+	case p.resending.Load() > 0:
+		if p.announce() {
+			c.last = now
 		}
+	case quiet && c.beat():
+		c.last = now
 	}
 }
 
 // announce says that the run is there while what the spool holds of earlier ones
 // goes before it; else it would be heard of only when those have ended and hold no
-// window open any more. It names no sequence: what is named and doesn't come would
-// count as lost.
+// window open any more. So nothing of them is sent before the bus has it once, and it
+// is said again if it fails, of a run that is to end too. It names no sequence: what is named and doesn't come would count as
+// lost.
 func (p *Publisher) announce() bool {
-	if p.ended.Load() || !p.beating.CompareAndSwap(false, true) {
+	if !p.beating.CompareAndSwap(false, true) {
 		return false
 	}
 	e := p.heartbeat(&event.Mark{Kind: event.Heartbeat, Run: p.o.Run, Watermark: earliest, Upto: make([]uint64, len(p.slots))})
-	e.first = true
+	e.first, e.alone = true, !p.known.Load()
+	done := e.onDone
+	e.onDone = func(err error) {
+		if err == nil {
+			p.known.Store(true)
+		}
+		done(err)
+		if err != nil && p.resending.Load() > 0 {
+			p.announce()
+		}
+	}
 	p.out.add(e)
 	return true
 }
@@ -118,7 +99,7 @@ func (p *Publisher) beat() bool {
 	if p.ended.Load() || !p.beating.CompareAndSwap(false, true) {
 		return false
 	}
-	watermark := p.tide(p.o.Clock.Now())
+	watermark := p.tide(p.o.Clock.Now(), 0)
 	for i := range p.slots {
 		p.cut(i, &p.slots[i])
 		p.slots[i].horizon = max(p.slots[i].horizon, watermark)

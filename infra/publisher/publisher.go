@@ -40,7 +40,8 @@ type Publisher struct {
 	err        error         // set before failure is closed
 	complained atomic.Int64  // ms, when last
 	beating    atomic.Bool   // a heartbeat has no answer yet
-	ceiling    atomic.Int64  // µs; what a live watermark does not pass
+	known      atomic.Bool   // the bus has heard of the run while it waited behind others
+	ceiling    atomic.Int64  // µs; what the watermark does not pass
 	resending  atomic.Int32  // earlier runs of the spool that are not ended yet
 	scratch    []*entry      // the pump's
 }
@@ -89,13 +90,14 @@ func New(_ context.Context, o Options) (*Publisher, error) {
 func (p *Publisher) run() {
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
+	if p.resending.Load() > 0 {
+		p.announce()
+	}
 	p.tasks.Go(func() { p.pack(ctx) })
 	p.tasks.Go(func() { p.pump(ctx) })
-	if p.live {
-		p.tasks.Go(func() { p.pace(ctx) })
-	}
-	if p.group != nil {
-		p.tasks.Go(func() { p.keepAlive(ctx) })
+	if p.live || p.group != nil {
+		c := p.newPacer()
+		p.tasks.Go(func() { p.pace(ctx, c) })
 	}
 }
 

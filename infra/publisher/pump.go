@@ -114,9 +114,14 @@ func reasonOf(err error) string {
 func (p *Publisher) pump(ctx context.Context) {
 	tick := p.o.Clock.NewTicker(lookEvery)
 	defer tick.Stop()
+	generation := p.o.Client.NC.Stats().Reconnects
 	for {
 		for {
-			e, m := p.out.nextReady(p.o.Clock.Now(), p.o.Client.NC.Stats().Reconnects)
+			if g := p.o.Client.NC.Stats().Reconnects; g != generation {
+				generation = g
+				p.overdue() // what was lost with the last one goes before the rest
+			}
+			e, m := p.out.nextReady(p.o.Clock.Now(), generation)
 			if e == nil {
 				break
 			}

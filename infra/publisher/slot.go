@@ -18,7 +18,7 @@ type slot struct {
 	open     *event.Requests
 	seq      uint64
 	from, to int64 // of the open batch's rows
-	horizon  int64 // what the last cut or mark announced; live only
+	horizon  int64 // what the last cut or mark announced; not of a replay
 	lastCut  time.Time
 	rows     int // of the last batch, which the next one makes room for
 }
@@ -83,10 +83,10 @@ func (p *Publisher) cut(n int, s *slot) {
 
 // watermark is the run's horizon at a cut. The slot's lock is held.
 func (p *Publisher) watermark(s *slot, now time.Time) int64 {
-	if !p.live {
+	if !p.live && p.group == nil {
 		return p.horizon.Load()
 	}
-	s.horizon = max(s.horizon, p.tide(now))
+	s.horizon = max(s.horizon, p.tide(now, p.horizon.Load()))
 	return s.horizon
 }
 

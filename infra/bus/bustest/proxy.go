@@ -17,11 +17,13 @@ type Proxy struct {
 	target   string
 	listener net.Listener
 	deaf     atomic.Bool
+	held     atomic.Pointer[chan struct{}] // closed when answers are let go; nil: nothing is held
 	tasks    sync.WaitGroup
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
 	shut  bool
+	end   chan struct{} // closed with the test
 }
 
 // NewProxy starts a proxy in front of a server's URL ("nats://host:port").
@@ -33,7 +35,7 @@ func NewProxy(t testing.TB, url string) *Proxy {
 	}
 	p := &Proxy{
 		URL: "nats://" + l.Addr().String(), target: strings.TrimPrefix(url, "nats://"),
-		listener: l, conns: map[net.Conn]struct{}{},
+		listener: l, conns: map[net.Conn]struct{}{}, end: make(chan struct{}),
 	}
 	ctx := t.Context()
 	p.tasks.Go(func() { p.accept(ctx) })
@@ -42,6 +44,7 @@ func NewProxy(t testing.TB, url string) *Proxy {
 		p.mu.Lock()
 		p.shut = true
 		p.mu.Unlock()
+		close(p.end)
 		p.Cut()
 		p.tasks.Wait()
 	})
@@ -51,6 +54,17 @@ func NewProxy(t testing.TB, url string) *Proxy {
 // Deaf throws away what the server answers from now on, or no longer: what is
 // sent arrives, and its sender never learns.
 func (p *Proxy) Deaf(on bool) { p.deaf.Store(on) }
+
+// Hold keeps back what the server answers until release is called, as a bus does
+// that is slow or frozen.
+func (p *Proxy) Hold() (release func()) {
+	ch := make(chan struct{})
+	p.held.Store(&ch)
+	return sync.OnceFunc(func() {
+		p.held.CompareAndSwap(&ch, nil)
+		close(ch)
+	})
+}
 
 // Cut closes all connections. New ones are let through.
 func (p *Proxy) Cut() {
@@ -91,6 +105,12 @@ func (p *Proxy) pipe(to, from net.Conn, answers bool) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
+		if held := p.held.Load(); answers && held != nil {
+			select {
+			case <-*held:
+			case <-p.end:
+			}
+		}
 		if n > 0 && !(answers && p.deaf.Load()) {
 			if _, err := to.Write(buf[:n]); err != nil {
 				return
