@@ -60,13 +60,13 @@ func BenchmarkEntryWithoutTheBus(b *testing.B) {
 // TestTheBenchmarkWithoutTheBusWorks has one short turn of each.
 func TestTheBenchmarkWithoutTheBusWorks(t *testing.T) {
 	with, without := awayTurns(t, 1, 200*time.Millisecond, 500)
-	if len(with) != 1 || len(without) != 1 || with[0].Requests < 90 || without[0].Requests < 90 {
+	if len(with) != 1 || len(without) != 1 || with[0].Requests == 0 || without[0].Requests == 0 {
 		t.Errorf("with the bus %+v, without %+v", with, without)
 	}
 }
 
-// awayTurns takes the bus away and gives it back, so many times. A request that
-// fails fails the test.
+// awayTurns takes the bus away and gives it back, so many times. No request may
+// fail.
 func awayTurns(t testing.TB, pairs int, length time.Duration, rate float64) (with, without []turn) {
 	t.Helper()
 	there := bustest.Start(t, func(o *bus.Options) { o.Listen, o.Partitions = "127.0.0.1:0", partitions })

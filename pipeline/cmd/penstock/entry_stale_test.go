@@ -79,7 +79,7 @@ func (e *front) healthy(url string) {
 	e.t.Helper()
 	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	eventually(e.t, url+" to answer", func() bool {
-		resp, err := client.Get(url) //nolint:noctx // It has a timeout.
+		resp, err := client.Get(url)
 		if err != nil {
 			return false
 		}

@@ -135,6 +135,6 @@ func printFates(out io.Writer, records []explainedLine) {
 			}
 			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", cell(f.Field), cell(f.Value), f.Column, what)
 		}
-		w.Flush()
+		_ = w.Flush() // Like fmt.Fprintf above: what cannot be written to the terminal cannot be told there.
 	}
 }
