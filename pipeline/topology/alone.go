@@ -70,7 +70,7 @@ func (a *Alone) run(ctx context.Context, role string, start func(ctx context.Con
 		return err
 	}
 	if v.server, err = telemetryServer(a.Config, v.registry, v.ready, a.Logger); err != nil {
-		return err
+		return fmt.Errorf("%w (--telemetry HOST:PORT takes another address than the configuration's, --telemetry off none)", err)
 	}
 	if v.server != nil {
 		defer v.server.Close()

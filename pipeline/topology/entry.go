@@ -13,10 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"penstock/consumers/decider/placement"
 	"penstock/consumers/redirector/directory"
+	"penstock/infra/bus"
 	"penstock/infra/clock"
 	"penstock/infra/gate"
 	"penstock/infra/geo"
@@ -35,6 +34,11 @@ const (
 	awayAfter = time.Second
 	// flushWithin bounds what a stop waits for the bus; the rest stays in the spool.
 	flushWithin = 5 * time.Second
+	// flushAway is the same where the bus is away as it is.
+	flushAway = 200 * time.Millisecond
+	// snapshotEvery is how old the locations may be with which an entry point starts
+	// again while the bus is away; of many owners a snapshot is taken less often.
+	snapshotEvery = 5 * time.Second
 	// liveAge is after how long a live batch is cut (DESIGN §3).
 	liveAge = 100 * time.Millisecond
 )
@@ -67,7 +71,7 @@ func (e *Entry) Run(ctx context.Context) error {
 // start makes the parts and starts them in the order in which they are to stop.
 func (e *Entry) start(ctx context.Context, v *alone) (string, error) {
 	d, err := directory.New(directory.Options{
-		Client: v.client, Sites: siteNames(e.Config), Snapshot: e.dir("locations.snapshot"), Logger: e.Logger, Registerer: v.registry,
+		Client: v.client, Sites: siteNames(e.Config), Snapshot: e.dir("locations.snapshot"), SnapshotEvery: snapshotEvery, Logger: e.Logger, Registerer: v.registry,
 	})
 	if err != nil {
 		return "", err
@@ -101,12 +105,12 @@ func (e *Entry) start(ctx context.Context, v *alone) (string, error) {
 		return proxy.Run(ctx)
 	})
 	if keeper != nil {
-		v.parts.Start("gate", draining(keeper, e.part("gate")))
+		v.parts.Start("gate", draining(keeper, v.client, e.part("gate")))
 	}
 	for _, pool := range pools {
 		v.parts.Start("servers", pool.Run)
 	}
-	v.parts.Start("publisher", closing(p))
+	v.parts.Start("publisher", closing(p, v.client))
 	v.parts.Start("directory", d.Run)
 	return proxy.Addr().String(), nil
 }
@@ -155,12 +159,20 @@ func awaitDirectory(ctx context.Context, v *alone, d *directory.Directory) {
 	v.Logger.Warn().Err(err).Msg("where owners are is not known: requests are served by entry.unknown until the bus has told")
 }
 
+// patienceAtEnd is how long a stop waits for the bus.
+func patienceAtEnd(client *bus.Client) time.Duration {
+	if client.Connected() {
+		return flushWithin
+	}
+	return flushAway
+}
+
 // closing ends a publisher's run when its part is stopped, so that no window waits
 // for more of it, and closes it.
-func closing(p *publisher.Publisher) func(ctx context.Context) error {
+func closing(p *publisher.Publisher, client *bus.Client) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		<-ctx.Done()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushWithin)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patienceAtEnd(client))
 		defer cancel()
 		err := p.End(ctx, clock.System().Now().UnixMicro())
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -172,50 +184,6 @@ func closing(p *publisher.Publisher) func(ctx context.Context) error {
 		}
 		return err
 	}
-}
-
-// keeper is where movers hold writes, nil if they don't at this site.
-func (e *Entry) keeper(v *alone, d *directory.Directory) (*gate.Keeper, error) {
-	if !gated(e.Config, e.Site) {
-		return nil, nil
-	}
-	return gate.NewKeeper(gate.KeeperOptions{
-		Client: v.client, Name: e.Name, Site: e.Site, Learn: d.Learn, Sync: d.Sync, Logger: e.part("gate"),
-		Count: func(what string, n int64) { v.metrics.StoreEvents.Add(n, e.Site, what) },
-	})
-}
-
-// draining runs a keeper. When its part is stopped no request runs any more: it tells
-// movers that they need not ask this entry point until it is back.
-func draining(k *gate.Keeper, log zerolog.Logger) func(ctx context.Context) error {
-	return func(ctx context.Context) error {
-		running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		defer cancel()
-		stop := context.AfterFunc(ctx, func() {
-			defer cancel()
-			within, done := context.WithTimeout(running, flushWithin)
-			defer done()
-			if err := k.Drain(within); err != nil {
-				log.Warn().Err(err).Msg("moves from this site ask this entry point until it is back or forgotten")
-			}
-		})
-		defer stop()
-		return k.Run(running)
-	}
-}
-
-// gated reports whether moves hold writes at the entry points of a site. By itself
-// only where its store may have no write barrier of its own: whether an S3 service
-// honours conditions shows only when it is asked.
-func gated(cfg *config.Config, site string) bool {
-	switch cfg.Entry.Barrier {
-	case "always":
-		return true
-	case config.Auto:
-		st, err := config.ParseStore(cfg.Site(site).Store)
-		return err == nil && st.Kind == "s3"
-	}
-	return false
 }
 
 // options maps the configuration, and makes the pools of servers: the site's own

@@ -16,6 +16,7 @@ import (
 	"penstock/consumers/decider"
 	"penstock/consumers/decider/placement"
 	"penstock/consumers/executor/locations"
+	"penstock/consumers/executor/mover"
 	"penstock/infra/bus"
 	"penstock/infra/objectstore"
 	"penstock/schemas/control"
@@ -37,6 +38,9 @@ type Evacuation struct {
 	// their way in by a decision of before.
 	Moving int `json:"moving"`
 	Coming int `json:"coming"`
+	// NoData is how many owners were asked for here and have no data: nobody ever
+	// located them, and the store has no copy. They don't remain.
+	NoData int `json:"no_data"`
 	// Decided: the last decided window, that ended at Window, knew of it.
 	Decided bool      `json:"decided"`
 	Window  time.Time `json:"window,omitzero"`
@@ -109,7 +113,7 @@ type Evacuations struct {
 
 // Look tells how the emptying of a site stands.
 func (v *Evacuations) Look(ctx context.Context, site string) (*Evacuation, error) {
-	x := &looking{Evacuations: v, e: &Evacuation{Site: site, Waiting: map[string]int{}, Held: []Held{}}, here: map[string]placement.Standing{}}
+	x := &looking{Evacuations: v, e: &Evacuation{Site: site, Waiting: map[string]int{}, Held: []Held{}}, here: map[string]placement.Standing{}, located: map[string]bool{}}
 	for _, step := range []func(context.Context) error{x.list, x.decision, x.policy, x.table, x.failures, x.compare} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("evacuation of %s: %w", site, err)
@@ -126,6 +130,7 @@ type looking struct {
 	learned decider.Policy
 	decided bool
 	here    map[string]placement.Standing
+	located map[string]bool   // of those here, who has an entry in locations
 	others  map[string]string // sites by owner, of owners that the store lists
 	failing map[string]locations.Failing
 }
@@ -214,6 +219,9 @@ func (x *looking) table(ctx context.Context) error {
 			}
 		case !is:
 			x.here[owner] = placement.Standing{Owner: owner, Pinned: l.Pinned}
+			x.located[owner] = true
+		default:
+			x.located[owner] = true
 		}
 		return nil
 	})
@@ -231,6 +239,15 @@ func (x *looking) failures(ctx context.Context) error {
 // compare puts it together.
 func (x *looking) compare(ctx context.Context) error {
 	for _, s := range x.here {
+		nothing, err := x.nothing(ctx, s)
+		if err != nil {
+			return err
+		}
+		if nothing {
+			x.e.NoData++
+			delete(x.here, s.Owner)
+			continue
+		}
 		x.owner(s)
 	}
 	x.e.Remaining = len(x.here)
@@ -241,6 +258,19 @@ func (x *looking) compare(ctx context.Context) error {
 	}
 	slices.SortFunc(x.e.Held, func(a, b Held) int { return cmp.Compare(a.Owner, b.Owner) })
 	return nil
+}
+
+// nothing reports whether an owner whose move found no data has none here: somebody
+// asked for it, as scanners ask for anything, and it was never located.
+func (x *looking) nothing(ctx context.Context, s placement.Standing) (bool, error) {
+	if x.located[s.Owner] || x.failing[s.Owner].Reason != mover.ReasonSourceMissing {
+		return false, nil
+	}
+	if x.Store == nil {
+		return true, nil
+	}
+	m, err := x.Store.Stat(ctx, s.Owner)
+	return m.State == objectstore.Absent, err
 }
 
 func (x *looking) owner(s placement.Standing) {

@@ -81,7 +81,7 @@ func (f *Follow) start(ctx context.Context, v *alone) (string, error) {
 		}
 		return err
 	})
-	v.parts.Start("publisher", closing(p))
+	v.parts.Start("publisher", closing(p, v.client))
 	return "", nil
 }
 

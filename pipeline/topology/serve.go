@@ -120,7 +120,7 @@ func (s *Serve) complete() error {
 		return fmt.Errorf("privacy.user_key is not set: users must be named by a key that is yours: %w", ErrOptions)
 	}
 	if s.NATS != "" && s.Listen != "" {
-		return fmt.Errorf("a bus at %s cannot be opened at %s: only an embedded one can: %w", s.NATS, s.Listen, ErrOptions)
+		return fmt.Errorf("a bus at %s (--nats, or PENSTOCK_NATS) cannot be opened at %s (--listen): only an embedded one can: %w", s.NATS, s.Listen, ErrOptions)
 	}
 	if err := s.identify(); err != nil {
 		return err

@@ -209,6 +209,7 @@ func howFar(e *topology.Evacuation) string {
 	add(e.Moving, "under way")
 	add(e.Coming, "still on their way there")
 	add(len(e.Held), "held")
+	add(e.NoData, "more were asked for and have no data there")
 	for _, what := range slices.Sorted(maps.Keys(e.Waiting)) {
 		add(e.Waiting[what], "waiting: "+what)
 	}
