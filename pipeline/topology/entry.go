@@ -17,7 +17,6 @@ import (
 	"penstock/consumers/redirector/directory"
 	"penstock/infra/bus"
 	"penstock/infra/clock"
-	"penstock/infra/gate"
 	"penstock/infra/geo"
 	"penstock/infra/publisher"
 	"penstock/pipeline/config"
