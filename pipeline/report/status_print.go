@@ -79,7 +79,7 @@ func (s *Status) Print(w io.Writer) error {
 			b.WriteString("; FROZEN")
 		}
 		if k.Stale {
-			fmt.Fprintf(&b, "; STALE: nothing decided since %s", Instant(k.At))
+			fmt.Fprintf(&b, "; STALE: nothing decided since %s (windows without traffic decide nothing)", Instant(k.At))
 		}
 		if k.BackingOff > 0 {
 			fmt.Fprintf(&b, "; %d owners are held after moves that failed", k.BackingOff)
