@@ -69,7 +69,9 @@ func (h *hand) answered() {
 	waitFor(h.t, "the answers", func() bool {
 		h.p.out.mu.Lock()
 		defer h.p.out.mu.Unlock()
-		return len(h.p.out.flight) == 0
+		// The next heartbeat waits until the last one's answer was heard to the end;
+		// one that waits to be sent has none.
+		return len(h.p.out.flight) == 0 && (len(h.p.out.ready) > 0 || !h.p.beating.Load())
 	})
 }
 

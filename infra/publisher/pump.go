@@ -114,14 +114,9 @@ func reasonOf(err error) string {
 func (p *Publisher) pump(ctx context.Context) {
 	tick := p.o.Clock.NewTicker(lookEvery)
 	defer tick.Stop()
-	generation := p.o.Client.NC.Stats().Reconnects
 	for {
 		for {
-			if g := p.o.Client.NC.Stats().Reconnects; g != generation {
-				generation = g
-				p.overdue() // what was lost with the last one goes before the rest
-			}
-			e, m := p.out.nextReady(p.o.Clock.Now(), generation)
+			e, m := p.out.nextReady(p.o.Clock.Now(), p.o.Client.NC.Stats().Reconnects)
 			if e == nil {
 				break
 			}

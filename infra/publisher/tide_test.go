@@ -85,9 +85,9 @@ func TestStandsStill(t *testing.T) {
 		s.expect(t, "connected, without an answer", s.at(10*time.Second))
 		s.answered = true
 		// Somebody who is 6 s slower must find it as it was before the outage.
-		s.pass(settleFor - look)
+		s.pass(7 * time.Second)
 		s.expect(t, "settling", s.at(10*time.Second))
-		s.pass(2 * look)
+		s.pass(settleFor - 7*time.Second + look)
 		s.expect(t, "settled", flows)
 	})
 	t.Run("silent", func(t *testing.T) {
@@ -103,6 +103,24 @@ func TestStandsStill(t *testing.T) {
 		s.answered = true
 		s.pass(settleFor)
 		s.expect(t, "settling", s.at(10*time.Second+look))
+		s.pass(2 * look)
+		s.expect(t, "settled", flows)
+	})
+	t.Run("nothing asked", func(t *testing.T) {
+		t.Parallel()
+		s := newScene()
+		s.pass(10 * time.Second)
+		s.linked = false
+		s.now = s.now.Add(look)
+		s.look()
+		s.linked = true
+		for range 200 { // A connection alone proves nothing.
+			s.now = s.now.Add(look)
+			s.look()
+		}
+		s.expect(t, "connected", s.at(10*time.Second))
+		s.pass(settleFor)
+		s.expect(t, "settling", s.at(10*time.Second))
 		s.pass(2 * look)
 		s.expect(t, "settled", flows)
 	})
@@ -289,4 +307,40 @@ func TestEvidence(t *testing.T) {
 	expect(23, 22, 3)
 	o.acked(fourth.number, at(24))
 	expect(30, 30, 4)
+}
+
+// TestAloneGoesFirst: what is sent alone goes before what came earlier, and lets
+// nothing follow until it is answered; it is the same for one that failed.
+func TestAloneGoesFirst(t *testing.T) {
+	t.Parallel()
+	count, err := newCounters(nil, "web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := newOutbox(true, 1<<20, 1<<20, 1, count)
+	now := time.UnixMicro(1_700_000_000_000_000)
+	batch := &entry{seq: 1}
+	o.add(batch)
+	for range 2 {
+		e := &entry{loose: true, first: true, alone: true}
+		o.add(e)
+		if got, _ := o.nextReady(now, 0); got != e {
+			t.Fatalf("first came %+v", got)
+		}
+		if got, _ := o.nextReady(now, 0); got != nil {
+			t.Fatalf("%+v follows what has no answer", got)
+		}
+		if e.number == batch.number {
+			t.Fatal("one number for two")
+		}
+		o.failed(e, "refused", errNoAnswer, now)
+		now = now.Add(pauseMost)
+	}
+	e := &entry{loose: true, first: true, alone: true}
+	o.add(e)
+	o.nextReady(now, 0)
+	o.acked(e.number, now)
+	if got, _ := o.nextReady(now, 0); got != batch {
+		t.Errorf("then came %+v", got)
+	}
 }

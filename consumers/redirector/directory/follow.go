@@ -39,6 +39,7 @@ func (d *Directory) Run(ctx context.Context) error {
 		tasks.Go(func() { d.keep(ctx) })
 	}
 	defer tasks.Wait()
+	away := false // and that was said
 	for wait := retryLeast; ; wait = min(2*wait, retryMost) {
 		f := &follower{d: d}
 		err := f.run(ctx)
@@ -48,11 +49,24 @@ func (d *Directory) Run(ctx context.Context) error {
 		if f.heard { // It was going well.
 			wait = retryLeast
 		}
-		d.log.Warn().Err(err).Msg("following locations begins again")
+		away = d.tell(err, away && f.r == nil)
 		if d.clock.Sleep(ctx, wait) != nil {
 			return nil
 		}
 	}
+}
+
+// tell logs why following ended, and that the bus is away only once: what the
+// attempts fail with until it is back says nothing more. It returns whether it is.
+func (d *Directory) tell(err error, said bool) (away bool) {
+	if d.opts.Client.Connected() && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrReconnectBufExceeded) {
+		d.log.Warn().Err(err).Msg("following locations begins again")
+		return false
+	}
+	if !said {
+		d.log.Warn().Msg("the bus is away; locations stay as last known until it is back")
+	}
+	return true
 }
 
 // follower is one attempt to follow the bus: from one connection to its loss.

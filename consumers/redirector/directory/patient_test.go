@@ -1,16 +1,22 @@
 package directory
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"penstock/consumers/executor/locations"
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/clock"
 )
 
 // TestABusThatComesLater: a directory that starts before its bus knows nothing and
@@ -57,4 +63,55 @@ func TestABusThatComesLater(t *testing.T) {
 	ok(t, w.bus.Resume())
 	w.set("x", at("b", 2))
 	w.follows("a change afterwards")
+}
+
+// lines is what was logged.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *lines) count(what string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.buf.String(), what)
+}
+
+// TestAnOutageIsSaidOnce: while the bus is away, the log says so once for each time,
+// and nothing of what the attempts fail with.
+func TestAnOutageIsSaidOnce(t *testing.T) {
+	const away, again = "the bus is away", "begins again"
+	var log lines
+	clk := counted{Clock: clock.System()}
+	w := begin(t, Options{Logger: zerolog.New(&log), Clock: &clk})
+	w.set("x", at("a", 1))
+	w.follows("an entry")
+	for round := 1; round <= 2; round++ {
+		w.bus.Suspend()
+		tried := clk.sleeps.Load()
+		eventually(t, "some attempts", func() bool { return clk.sleeps.Load() > tried+2 })
+		if log.count(away) != round || log.count(again) > 0 || log.count("outbound buffer") > 0 {
+			t.Errorf("round %d: %s", round, log.buf.String())
+		}
+		ok(t, w.bus.Resume())
+		w.set("x", at("b", uint64(round+1)))
+		w.follows("a change afterwards")
+	}
+}
+
+// counted counts sleeps: one between two attempts.
+type counted struct {
+	clock.Clock
+	sleeps atomic.Int64
+}
+
+func (c *counted) Sleep(ctx context.Context, d time.Duration) error {
+	c.sleeps.Add(1)
+	return c.Clock.Sleep(ctx, d)
 }
