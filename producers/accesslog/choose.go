@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"penstock/infra/errorkind"
 	"penstock/schemas/event"
 )
 
@@ -102,9 +103,9 @@ func Find(name string) (*Format, error) {
 	if ext := strings.ToLower(filepath.Ext(name)); (ext == ".yaml" || ext == ".yml") && !strings.ContainsAny(name, " $%{") {
 		b, err := os.ReadFile(name)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", err, ErrFormat)
+			return nil, errorkind.Errorf(ErrFormat, "%w", err)
 		}
-		return Decode(b, strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
+		return decode(b, strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)), origin{place: name, text: b})
 	}
 	f, ok, err := ofString(name)
 	if err != nil || ok {

@@ -1,9 +1,9 @@
 package accesslog
 
 import (
-	"fmt"
-
 	"github.com/goccy/go-yaml"
+
+	"penstock/infra/errorkind"
 )
 
 // Definition is a format as its file has it: how lines look, and which column
@@ -106,6 +106,10 @@ type Source struct {
 	Hash bool `yaml:"hash"`
 	// Default is the value where the field has none.
 	Default *string `yaml:"default"`
+	// None says that the column stays empty where the field has no value, or
+	// that there is no field: for owner and user, which else follow from the path
+	// and the client's address. Digests of formats without it must not change.
+	None bool `yaml:"none" json:",omitempty"`
 }
 
 // Fields is a list of names that may be written as one word.
@@ -165,12 +169,16 @@ func (s *yamlSource) UnmarshalYAML(b []byte) error {
 // Decode reads a format file; name is what it is called if it names itself not.
 // Unknown words are faults. The error wraps ErrFormat and says where.
 func Decode(b []byte, name string) (*Format, error) {
+	return decode(b, name, origin{place: "format " + name})
+}
+
+func decode(b []byte, name string, from origin) (*Format, error) {
 	var d Definition
 	if err := yaml.UnmarshalWithOptions(b, &d, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("format %s: %w: %w", name, err, ErrFormat)
+		return nil, errorkind.Errorf(ErrFormat, "%s: %w", from.place, err)
 	}
 	if d.Name == "" {
 		d.Name = name
 	}
-	return compile(&d)
+	return compile(&d, from)
 }

@@ -1,8 +1,9 @@
 package accesslog
 
 import (
-	"fmt"
 	"strings"
+
+	"penstock/infra/errorkind"
 )
 
 // apacheKinds tells what the directives of mod_log_config hold where it matters
@@ -12,6 +13,11 @@ var apacheKinds = map[string]kind{
 	"s": kindStatus, ">s": kindStatus, "b": kindBytes, "B": kindBytes, "O": kindBytes, "I": kindBytes, "S": kindBytes,
 	"{referer}i": kindReferer, "{user-agent}i": kindAgent, "{x-forwarded-for}i": kindList,
 }
+
+// apacheLetters are the directives of mod_log_config, mod_logio (I, O, S) and
+// mod_ssl (c, x), by the documentation of Apache 2.4, without those of three
+// characters (^ti).
+const apacheLetters = "aAbBcCDefhHiIklLmnoOpPqrRsStTuUvVxX"
 
 // compileApache reads a LogFormat string, or the whole directive. A field is
 // called as it stands there without the percent sign and the conditions: h, >s,
@@ -33,11 +39,13 @@ func compileApache(format string) (*textLayout, error) {
 		case name == "%":
 			b.literal("%")
 		case name == "":
-			return nil, fmt.Errorf("%.40q is no directive: %w", format[i:], ErrFormat)
+			return nil, errorkind.Errorf(ErrFormat, "%.40q is no directive", format[i:])
 		case name == "t":
 			err = b.apacheTime(argument)
 		case name == "q" && len(b.elements) > 0 && len(b.between) == len(b.elements) && b.elements[len(b.elements)-1].name == "U":
 			// A path and its query, with nothing between: one target.
+		case name != ">s" && name[0] != '^' && !strings.Contains(apacheLetters, name):
+			return nil, errorkind.Errorf(ErrFormat, "%%%s is no directive of Apache's LogFormat", name)
 		default:
 			if argument != "" {
 				name = "{" + argument + "}" + name
@@ -70,7 +78,7 @@ func apacheString(s string) (string, error) {
 		// Behind the format stands its name.
 		end := strings.LastIndexByte(s, '"')
 		if end < 1 {
-			return "", fmt.Errorf("%.40q, expected a string in quotes: %w", s, ErrFormat)
+			return "", errorkind.Errorf(ErrFormat, "%.40q, expected a string in quotes", s)
 		}
 		return quotedParts(s[:end+1])
 	}

@@ -1,8 +1,9 @@
 package accesslog
 
 import (
-	"fmt"
 	"strings"
+
+	"penstock/infra/errorkind"
 )
 
 // envoyKinds tells what the command operators of Envoy hold where it matters
@@ -32,11 +33,11 @@ func compileEnvoy(format string) (*textLayout, error) {
 		}
 		command, behind, ok := envoyCommand(after)
 		if !ok {
-			return nil, fmt.Errorf("command %%%.40q is not closed: %w", command, ErrFormat)
+			return nil, errorkind.Errorf(ErrFormat, "command %%%.40q is not closed", command)
 		}
 		name, argument := envoyName(command)
 		if name == "" {
-			return nil, fmt.Errorf("%%%.40q%% is no command: %w", command, ErrFormat)
+			return nil, errorkind.Errorf(ErrFormat, "%%%.40q%% is no command", command)
 		}
 		e := element{name: name, kind: envoyKinds[name]}
 		if name == "START_TIME" && argument != "" {

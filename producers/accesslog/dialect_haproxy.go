@@ -1,8 +1,9 @@
 package accesslog
 
 import (
-	"fmt"
 	"strings"
+
+	"penstock/infra/errorkind"
 )
 
 // haproxyKinds tells what the tags of HAProxy hold where it matters for where
@@ -40,7 +41,7 @@ func compileHAProxy(format string) (*textLayout, error) {
 		i = next
 		switch name {
 		case "":
-			return nil, fmt.Errorf("%.40q is no tag: %w", format[max(0, next-1):], ErrFormat)
+			return nil, errorkind.Errorf(ErrFormat, "%.40q is no tag", format[max(0, next-1):])
 		case "%":
 			b.literal("%")
 			continue

@@ -1,8 +1,9 @@
 package accesslog
 
 import (
-	"fmt"
 	"strings"
+
+	"penstock/infra/errorkind"
 )
 
 // nginxKinds tells what the variables of NGINX hold where it matters for where
@@ -31,7 +32,7 @@ func compileNGINX(format string) (*textLayout, error) {
 		}
 		name, next := nginxVariable(format, i+1)
 		if name == "" {
-			return nil, fmt.Errorf("%.40q is no variable: %w", format[i:], ErrFormat)
+			return nil, errorkind.Errorf(ErrFormat, "%.40q is no variable", format[i:])
 		}
 		e := element{name: name, kind: nginxKinds[name], escape: escape}
 		if strings.HasPrefix(name, "upstream_") {
@@ -85,7 +86,7 @@ func nginxString(s string) (string, escaping, error) {
 		case "none":
 			escape = escapeNone
 		default:
-			return "", 0, fmt.Errorf("escape=%.20q, expected default, json or none: %w", name, ErrFormat)
+			return "", 0, errorkind.Errorf(ErrFormat, "escape=%.20q, expected default, json or none", name)
 		}
 		s = strings.TrimSpace(s)
 	}
@@ -102,7 +103,7 @@ func quotedParts(s string) (string, error) {
 	for s = strings.TrimSpace(s); s != ""; s = strings.TrimSpace(s) {
 		quote := s[0]
 		if quote != '\'' && quote != '"' {
-			return "", fmt.Errorf("%.40q, expected a string in quotes: %w", s, ErrFormat)
+			return "", errorkind.Errorf(ErrFormat, "%.40q, expected a string in quotes", s)
 		}
 		i := 1
 		for ; i < len(s) && s[i] != quote; i++ {
@@ -112,7 +113,7 @@ func quotedParts(s string) (string, error) {
 			out.WriteByte(s[i])
 		}
 		if i == len(s) {
-			return "", fmt.Errorf("the quote of %.40q is not closed: %w", s, ErrFormat)
+			return "", errorkind.Errorf(ErrFormat, "the quote of %.40q is not closed", s)
 		}
 		s = s[i+1:]
 	}

@@ -77,6 +77,9 @@ func (p *Parser) explainVariant(v *variant, line []byte) (Explanation, int) {
 		}
 		fate := v.fate(a, taken)
 		fate.describe(a, &r)
+		if err == nil && (a.outcome == outcomeMissing || a.outcome == outcomeNoMatch) && !filled(attempts, a.column) {
+			fate.Why += beneath(a.column, &r)
+		}
 		x.Fields = append(x.Fields, fate)
 	}
 	x.Fields = append(x.Fields, v.unused(taken, min(n, len(v.fields)))...)
@@ -131,10 +134,31 @@ func (f *FieldFate) describe(a attempt, r *event.Request) {
 	default:
 		f.Result = result(r, a.column, a.value)
 		if a.source.constant != nil {
-			f.Why = "the mapping's default"
-			f.Value = ""
+			f.Why, f.Value = "the mapping's default", ""
+		}
+		if a.source.none {
+			f.Why, f.Result = "", "no "+a.column.String()
 		}
 	}
+}
+
+// filled reports whether a source had a value for the column.
+func filled(attempts []attempt, c column) bool {
+	return slices.ContainsFunc(attempts, func(a attempt) bool { return a.column == c && a.outcome == outcomeSet })
+}
+
+// beneath says what the row has in a column without a value of its own: of some
+// columns it follows from others.
+func beneath(c column, r *event.Request) string {
+	switch {
+	case c == colOwner && r.Owner != "":
+		return "; owner=" + r.Owner + " is of the path (none: true leaves it empty)"
+	case c == colUser && r.User != "":
+		return "; user=" + r.User + " is of the client's address (none: true leaves it empty)"
+	case c == colOp:
+		return "; op=" + r.Op.String() + " is of the method"
+	}
+	return ""
 }
 
 // unused lists the fields that no column takes.
@@ -210,12 +234,18 @@ func result(r *event.Request, c column, value string) string {
 	case colTime:
 		s = "time=" + time.UnixMicro(r.Time).UTC().Format(time.RFC3339Nano)
 	case colClient:
-		if s = "user=" + r.User; r.HasPlace() {
+		if s = "user=" + r.User; r.User == "" {
+			s = "no user"
+		}
+		if r.HasPlace() {
 			s += fmt.Sprintf(" lat=%v lon=%v", r.Lat, r.Lon)
 		}
 	case colRequest, colMethod, colTarget:
-		if s = fmt.Sprintf("op=%s owner=%s", r.Op, r.Owner); r.Class == ClassBadRequest {
+		switch s = "op=" + r.Op.String(); {
+		case r.Class == ClassBadRequest:
 			s = "class=" + r.Class
+		case r.Owner != "":
+			s += " owner=" + r.Owner
 		}
 	case colStatus:
 		s = "status=" + strconv.Itoa(int(r.Status))

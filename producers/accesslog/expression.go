@@ -8,6 +8,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm"
 
+	"penstock/infra/errorkind"
 	"penstock/schemas/scalar"
 )
 
@@ -33,7 +34,7 @@ func compileExpression(text string) (*expression, error) {
 	e := &expression{}
 	program, err := expr.Compile(text, expr.Env(environment{}), expr.Patch(e))
 	if err != nil {
-		return nil, fmt.Errorf("expr: %w: %w", err, ErrFormat)
+		return nil, errorkind.Errorf(ErrFormat, "expr: %w", err)
 	}
 	e.program = program
 	return e, nil

@@ -4,12 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"penstock/infra/errorkind"
 )
 
 // Format is a compiled definition. It is immutable and safe for concurrent use;
@@ -82,16 +83,16 @@ var dialects = []dialect{
 }
 
 // compile checks and compiles a definition.
-func compile(d *Definition) (*Format, error) {
+func compile(d *Definition, from origin) (*Format, error) {
 	f := &Format{name: d.Name, about: d.About, generic: d.Generic, columns: maps.Clone(d.Columns)}
 	if len(d.Lines) == 0 {
-		return nil, fmt.Errorf("format %s: no lines: say how they look: %w", d.Name, ErrFormat)
+		return nil, errorkind.Errorf(ErrFormat, "%s: no lines: say how they look", from.place)
 	}
 	like := d.Like
 	for i, line := range d.Lines {
 		s, of, err := compileShape(line)
 		if err != nil {
-			return nil, fmt.Errorf("format %s: lines[%d]: %w", d.Name, i, err)
+			return nil, fmt.Errorf("%s: lines[%d]: %w", from.at(fmt.Sprintf("lines[%d]", i)), i, err)
 		}
 		f.shapes = append(f.shapes, s)
 		// Names are only guessed where a file says none.
@@ -101,12 +102,13 @@ func compile(d *Definition) (*Format, error) {
 	}
 	said, err := json.Marshal(d)
 	if err != nil {
-		return nil, fmt.Errorf("format %s: %w: %w", d.Name, err, ErrFormat)
+		return nil, errorkind.Errorf(ErrFormat, "%s: %w", from.place, err)
 	}
-	if like != "" && like != d.Name {
+	// A file of a user's may have the name of one of ours, and is still like it.
+	if like != "" && (!from.known || like != d.Name) {
 		other, err := Named(like)
 		if err != nil {
-			return nil, fmt.Errorf("format %s: like: %w", d.Name, err)
+			return nil, fmt.Errorf("%s: like: %w", from.at("like"), err)
 		}
 		said = append(said, other.digest...)
 		if f.columns == nil {
@@ -120,8 +122,8 @@ func compile(d *Definition) (*Format, error) {
 	}
 	sum := sha256.Sum256(said)
 	f.digest = hex.EncodeToString(sum[:8])
-	if err := f.check(d); err != nil {
-		return nil, fmt.Errorf("format %s: %w", d.Name, err)
+	if err := f.check(d, from); err != nil {
+		return nil, err
 	}
 	return f, nil
 }
@@ -151,7 +153,7 @@ func compileShape(line Shape) (*shape, string, error) {
 		ways++
 		rule, err := regexp.Compile(line.Regexp)
 		if err != nil {
-			return nil, "", fmt.Errorf("regexp: %w: %w", err, ErrFormat)
+			return nil, "", errorkind.Errorf(ErrFormat, "regexp: %w", err)
 		}
 		s.kind, s.rule, s.names, s.closed = shapeRegexp, rule, rule.SubexpNames()[1:], true
 	}
@@ -170,12 +172,12 @@ func compileShape(line Shape) (*shape, string, error) {
 		return nil, "", err
 	}
 	if ways != 1 {
-		return nil, "", fmt.Errorf("%d ways to cut a line, expected one of text, nginx, apache, haproxy, envoy, regexp, json, delimited: %w", ways, ErrFormat)
+		return nil, "", errorkind.Errorf(ErrFormat, "%d ways to cut a line, expected one of text, nginx, apache, haproxy, envoy, regexp, json, delimited", ways)
 	}
 	for _, name := range slices.Sorted(maps.Keys(line.Only)) {
 		rule, err := regexp.Compile(line.Only[name])
 		if err != nil {
-			return nil, "", fmt.Errorf("only: %s: %w: %w", name, err, ErrFormat)
+			return nil, "", errorkind.Errorf(ErrFormat, "only: %s: %w", name, err)
 		}
 		s.only = append(s.only, condition{name, rule})
 	}
@@ -191,7 +193,7 @@ func (s *shape) setEscape(name string) error {
 	}
 	escape, ok := escapings[name]
 	if !ok || s.kind == shapeJSON {
-		return fmt.Errorf("escape: %.20q, expected c, json, hash or none, and not of JSON: %w", name, ErrFormat)
+		return errorkind.Errorf(ErrFormat, "escape: %.20q, expected c, json, hash or none, and not of JSON", name)
 	}
 	s.escape = escape
 	if s.text == nil {
@@ -216,13 +218,13 @@ func (s *shape) compileDelimited(d *Delimited) error {
 		s.separator = ' '
 	default:
 		if len(d.Separator) != 1 {
-			return fmt.Errorf("separator %.20q, expected one byte, tab or space: %w", d.Separator, ErrFormat)
+			return errorkind.Errorf(ErrFormat, "separator %.20q, expected one byte, tab or space", d.Separator)
 		}
 		s.separator = d.Separator[0]
 	}
 	if len(d.Names) > 0 {
 		if s.separator == 0 {
-			return fmt.Errorf("names, but no separator: %w", ErrFormat)
+			return errorkind.Errorf(ErrFormat, "names, but no separator")
 		}
 		s.names, s.closed = lowered(d.Names), true
 	}
@@ -235,50 +237,4 @@ func lowered(names []string) []string {
 		out[i] = strings.ToLower(strings.TrimSpace(n))
 	}
 	return out
-}
-
-// check finds faults of the mapping, all of them, by binding it to each shape.
-func (f *Format) check(d *Definition) error {
-	var faults []error
-	for _, name := range slices.Sorted(maps.Keys(d.Columns)) {
-		if !isColumn(name) {
-			faults = append(faults, fmt.Errorf("columns: %.40s is none, expected one of %s: %w", name, columnList(), ErrFormat))
-		}
-	}
-	known := map[string]bool{}
-	closed := true
-	for i, s := range f.shapes {
-		closed = closed && s.closed
-		for _, n := range s.names {
-			known[strings.ToLower(n)] = true
-		}
-		if s.kind == shapeDelimited && s.names == nil {
-			continue // bound when the header is there
-		}
-		if _, err := f.bind(s, s.names); err != nil {
-			faults = append(faults, fmt.Errorf("lines[%d]: %w", i, err))
-		}
-	}
-	if closed && d.Like == "" {
-		for _, column := range slices.Sorted(maps.Keys(d.Columns)) {
-			for _, name := range d.Columns[column].fields() {
-				if !known[strings.ToLower(name)] {
-					faults = append(faults, fmt.Errorf("columns: %s: no line has a field %.40s: %w", column, name, ErrFormat))
-				}
-			}
-		}
-	}
-	return errors.Join(faults...)
-}
-
-// fields lists the fields that sources name, without those of expressions.
-func (s Sources) fields() []string {
-	var names []string
-	for _, source := range s {
-		names = append(append(names, source.From...), source.Sum...)
-		if source.Minus != "" {
-			names = append(names, source.Minus)
-		}
-	}
-	return names
 }

@@ -2,12 +2,13 @@ package accesslog
 
 import (
 	"embed"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 	"sync"
+
+	"penstock/infra/errorkind"
 )
 
 //go:embed formats/*.yaml
@@ -47,10 +48,10 @@ func Named(name string) (*Format, error) {
 	}
 	b, err := formatFiles.ReadFile("formats/" + name + ".yaml")
 	if err != nil {
-		return nil, fmt.Errorf("format %.60q, expected %s, a .yaml file, or %s and a format string: %w",
-			name, strings.Join(Names(), ", "), strings.Join(dialectPrefixes(), ", "), ErrFormat)
+		return nil, errorkind.Errorf(ErrFormat, "format %.60q, expected %s, a .yaml file, or %s and a format string",
+			name, strings.Join(Names(), ", "), strings.Join(dialectPrefixes(), ", "))
 	}
-	if f, err = Decode(b, name); err != nil {
+	if f, err = decode(b, name, origin{place: "format " + name, known: true}); err != nil {
 		return nil, err
 	}
 	registry.Lock()
@@ -91,9 +92,9 @@ func ofString(name string) (*Format, bool, error) {
 		return nil, false, nil
 	}
 	if strings.TrimSpace(text) == "" {
-		return nil, false, fmt.Errorf("format %s: no field in it: %w", name, ErrFormat)
+		return nil, false, errorkind.Errorf(ErrFormat, "format %s: no field in it", name)
 	}
 	d.Lines = []Shape{s}
-	f, err := compile(d)
+	f, err := compile(d, origin{place: "format " + name})
 	return f, true, err
 }

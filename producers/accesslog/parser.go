@@ -2,13 +2,13 @@ package accesslog
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"net/netip"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"penstock/infra/errorkind"
 	"penstock/infra/geo"
 	"penstock/infra/pseudonym"
 	"penstock/schemas/event"
@@ -67,6 +67,7 @@ type rowState struct {
 	anyField bool // a field of the request stands on the line
 	asked    bool // one that only requests have
 	owner    bool // set by a column of its own
+	nobody   bool // the mapping says that there is no user
 	bad      bool
 }
 
@@ -88,10 +89,10 @@ func NewParser(f *Format, o Options) (*Parser, error) { return newParser(f, o, t
 func newParser(f *Format, o Options, named bool) (*Parser, error) {
 	hasher, err := pseudonym.New(o.Key)
 	if err != nil {
-		return nil, fmt.Errorf("no key for the hash of client addresses: %w: %w", err, ErrOption)
+		return nil, errorkind.Errorf(ErrOption, "no key for the hash of client addresses: %w", err)
 	}
 	if o.OwnerDepth < 0 {
-		return nil, fmt.Errorf("owner depth %d, expected 1 or more: %w", o.OwnerDepth, ErrOption)
+		return nil, errorkind.Errorf(ErrOption, "owner depth %d, expected 1 or more", o.OwnerDepth)
 	}
 	if o.OwnerDepth == 0 {
 		o.OwnerDepth = 1

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"penstock/infra/errorkind"
 	"penstock/infra/pseudonym"
 	"penstock/schemas/event"
 )
@@ -35,6 +36,7 @@ type source struct {
 	last       bool // of a list
 	first      bool
 	missing    []string
+	none       bool // the constant is that there is no value
 	match      *regexp.Regexp
 	lookup     map[string]string
 	expr       *expression
@@ -107,13 +109,13 @@ func (f *Format) bind(s *shape, names []string) (*bound, error) {
 	}
 	for name := range s.set {
 		if !isColumn(name) {
-			return nil, fmt.Errorf("set: %.40s is no column, expected one of %s: %w", name, columnList(), ErrFormat)
+			return nil, errorkind.Errorf(ErrFormat, "set: %.40s is no column, expected one of %s", name, columnList())
 		}
 	}
 	for _, condition := range s.only {
 		b.only = append(b.only, b.slot(condition.name))
 		if b.only[len(b.only)-1] < 0 {
-			return nil, fmt.Errorf("only: no field %.40s: %w", condition.name, ErrFormat)
+			return nil, errorkind.Errorf(ErrFormat, "only: no field %.40s", condition.name)
 		}
 	}
 	return b, b.complete()
@@ -127,10 +129,10 @@ func (b *bound) complete() error {
 		})
 	}
 	if !has(colTime) {
-		return fmt.Errorf("nothing fills the column time: %w", ErrFormat)
+		return errorkind.Errorf(ErrFormat, "nothing fills the column time")
 	}
 	if !has(colRequest) && !has(colMethod) && !has(colTarget) && !has(colOp) && !has(colOwner) && b.shape.set["class"] == "" {
-		return fmt.Errorf("nothing fills any of request, method, target, op, owner: %w", ErrFormat)
+		return errorkind.Errorf(ErrFormat, "nothing fills any of request, method, target, op, owner")
 	}
 	return nil
 }
@@ -192,6 +194,9 @@ func (b *bound) source(c column, d *Source) ([]source, error) {
 		}
 		add(s)
 	}
+	if d.None {
+		out = append(out, source{slot: -1, minus: -1, constant: []byte{}, none: true, direct: true})
+	}
 	if d.Default != nil {
 		out = append(out, source{slot: -1, minus: -1, constant: []byte(*d.Default), unit: proto.unit, direct: true})
 	}
@@ -220,21 +225,25 @@ func compileSource(c column, d *Source) (source, error) {
 		return s, err
 	}
 	switch {
-	case len(d.From) > 0 && len(d.Sum) > 0, len(d.From) == 0 && len(d.Sum) == 0 && d.Expr == "" && d.Default == nil:
-		return s, fmt.Errorf("expected one of from, sum, expr, default: %w", ErrFormat)
+	case len(d.From) > 0 && len(d.Sum) > 0, len(d.From) == 0 && len(d.Sum) == 0 && d.Expr == "" && d.Default == nil && !d.None:
+		return s, errorkind.Errorf(ErrFormat, "expected one of from, sum, expr, default, none")
+	case d.None && c != colOwner && c != colUser:
+		return s, errorkind.Errorf(ErrFormat, "none is for owner and user: any other column is empty without a value anyway")
+	case d.None && d.Default != nil:
+		return s, errorkind.Errorf(ErrFormat, "expected one of default and none")
 	case (d.Minus != "" || len(d.Sum) > 0) && !c.isDelay() && c != colBytes:
-		return s, fmt.Errorf("minus and sum are for bytes and time spans: %w", ErrFormat)
+		return s, errorkind.Errorf(ErrFormat, "minus and sum are for bytes and time spans")
 	case d.Unit != "" && !c.isDelay() && c != colTime:
-		return s, fmt.Errorf("a unit is for times and time spans: %w", ErrFormat)
+		return s, errorkind.Errorf(ErrFormat, "a unit is for times and time spans")
 	case d.Hash && c != colUser, d.Port && c != colClient, (d.At != "" || d.As != "") && c != colTime:
-		return s, fmt.Errorf("hash is for user, port for client, at and as for time: %w", ErrFormat)
+		return s, errorkind.Errorf(ErrFormat, "hash is for user, port for client, at and as for time")
 	}
 	switch d.At {
 	case "", "end":
 	case "start":
 		s.start = true
 	default:
-		return s, fmt.Errorf("at: %.20q, expected start or end: %w", d.At, ErrFormat)
+		return s, errorkind.Errorf(ErrFormat, "at: %.20q, expected start or end", d.At)
 	}
 	switch d.Pick {
 	case "":
@@ -243,7 +252,7 @@ func compileSource(c column, d *Source) (source, error) {
 	case "last":
 		s.last = true
 	default:
-		return s, fmt.Errorf("pick: %.20q, expected first or last: %w", d.Pick, ErrFormat)
+		return s, errorkind.Errorf(ErrFormat, "pick: %.20q, expected first or last", d.Pick)
 	}
 	if d.As != "" {
 		if s.time, err = compileTime(d.As); err != nil {
@@ -252,7 +261,7 @@ func compileSource(c column, d *Source) (source, error) {
 	}
 	if d.Match != "" {
 		if s.match, err = regexp.Compile(d.Match); err != nil {
-			return s, fmt.Errorf("match: %w: %w", err, ErrFormat)
+			return s, errorkind.Errorf(ErrFormat, "match: %w", err)
 		}
 	}
 	if d.Expr != "" {
@@ -263,7 +272,7 @@ func compileSource(c column, d *Source) (source, error) {
 	if d.Default != nil {
 		r := event.NewRequest(0)
 		if !judge().set(&r, c, &source{slot: -1, minus: -1, unit: s.unit}, []byte(*d.Default)) {
-			return s, fmt.Errorf("default %s, expected %s: %w", strconv.Quote(*d.Default), columnExpected[c], ErrFormat)
+			return s, errorkind.Errorf(ErrFormat, "default %s, expected %s", strconv.Quote(*d.Default), columnExpected[c])
 		}
 	}
 	return s, nil

@@ -71,7 +71,7 @@ func (p *Parser) setTime(r *event.Request, s *source, b []byte) bool {
 // setClient makes the user of an address, unless another column names one.
 func (p *Parser) setClient(r *event.Request, s *source, b []byte) {
 	c := p.client(b, s.port)
-	if r.User == "" {
+	if r.User == "" && !p.row.nobody {
 		r.User = c.user
 	}
 	r.Lat, r.Lon = c.lat, c.lon
@@ -178,7 +178,7 @@ func (p *Parser) setText(r *event.Request, c column, s *source, b []byte) {
 	case colID:
 		r.ID = printable(b) // each is new: not worth keeping
 	case colUser:
-		if r.User = p.intern(b); s.hash {
+		if r.User, p.row.nobody = p.intern(b), s.none; s.hash {
 			r.User = p.hasher.Text(r.User)
 		}
 	case colOwner:

@@ -1,10 +1,10 @@
 package accesslog
 
 import (
-	"fmt"
 	"math"
 	"time"
 
+	"penstock/infra/errorkind"
 	"penstock/schemas/event"
 	"penstock/schemas/scalar"
 )
@@ -29,7 +29,7 @@ var unitMicrosIn = [...]int64{unitMicros: 1, unitMillis: 1000, unitSeconds: 1_00
 func unitByName(name string) (unit, error) {
 	u, ok := unitNames[name]
 	if !ok {
-		return 0, fmt.Errorf("unit %.20q, expected ns, us, ms, s or min: %w", name, ErrFormat)
+		return 0, errorkind.Errorf(ErrFormat, "unit %.20q, expected ns, us, ms, s or min", name)
 	}
 	return u, nil
 }

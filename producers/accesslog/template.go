@@ -1,8 +1,9 @@
 package accesslog
 
 import (
-	"fmt"
 	"strings"
+
+	"penstock/infra/errorkind"
 )
 
 // nativeKinds are the names that a text template knows; any other name is a
@@ -24,10 +25,10 @@ func compileText(template string) (*textLayout, error) {
 		}
 		name, behind, closed := strings.Cut(after, "}")
 		if !closed {
-			return nil, fmt.Errorf("field %.40q is not closed: %w", name, ErrFormat)
+			return nil, errorkind.Errorf(ErrFormat, "field %.40q is not closed", name)
 		}
 		if name == "" {
-			return nil, fmt.Errorf("a field without a name: %w", ErrFormat)
+			return nil, errorkind.Errorf(ErrFormat, "a field without a name")
 		}
 		if err := b.field(element{name: name, kind: nativeKinds[name], escape: escapeC}); err != nil {
 			return nil, err
@@ -55,7 +56,7 @@ func (b *builder) literal(s string) {
 func (b *builder) field(e element) error {
 	b.literal("")
 	if n := len(b.elements); n > 0 && b.between[n] == "" {
-		return fmt.Errorf("nothing between field %s and field %s: %w", b.elements[n-1].name, e.name, ErrFormat)
+		return errorkind.Errorf(ErrFormat, "nothing between field %s and field %s", b.elements[n-1].name, e.name)
 	}
 	b.elements = append(b.elements, e)
 	return nil
@@ -64,7 +65,7 @@ func (b *builder) field(e element) error {
 // layout returns what was put together.
 func (b *builder) layout() (*textLayout, error) {
 	if len(b.elements) == 0 {
-		return nil, fmt.Errorf("no field in it: %w", ErrFormat)
+		return nil, errorkind.Errorf(ErrFormat, "no field in it")
 	}
 	b.literal("")
 	l := &textLayout{prefix: b.between[0], elements: b.elements}
@@ -82,7 +83,7 @@ func (b *builder) layout() (*textLayout, error) {
 		if strings.HasPrefix(e.until, `"`) {
 			e.quoted = true
 		} else if !strings.Contains(strings.Join(b.between[i+1:], ""), `"`) {
-			return nil, fmt.Errorf("the quote of field %s is not closed: %w", e.name, ErrFormat)
+			return nil, errorkind.Errorf(ErrFormat, "the quote of field %s is not closed", e.name)
 		}
 	}
 	return l, nil

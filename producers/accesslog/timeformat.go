@@ -1,8 +1,9 @@
 package accesslog
 
 import (
-	"fmt"
 	"time"
+
+	"penstock/infra/errorkind"
 )
 
 // timeFormat is a compiled strftime pattern: what Apache's %{…}t and Envoy's
@@ -44,7 +45,7 @@ func compileTime(pattern string) (*timeFormat, error) {
 			i++
 		}
 		if i == len(pattern) {
-			return nil, fmt.Errorf("time %.60q ends with a percent sign: %w", pattern, ErrFormat)
+			return nil, errorkind.Errorf(ErrFormat, "time %.60q ends with a percent sign", pattern)
 		}
 		verb := pattern[i]
 		if expansion, ok := timeExpansions[verb]; ok {
@@ -60,12 +61,12 @@ func compileTime(pattern string) (*timeFormat, error) {
 			continue
 		}
 		if timeVerbs[verb] == 0 {
-			return nil, fmt.Errorf("%%%c in the time %.60q is not known: %w", verb, pattern, ErrFormat)
+			return nil, errorkind.Errorf(ErrFormat, "%%%c in the time %.60q is not known", verb, pattern)
 		}
 		f.steps = append(f.steps, timeStep{verb: verb, size: size})
 	}
 	if len(f.steps) == 0 {
-		return nil, fmt.Errorf("an empty time format: %w", ErrFormat)
+		return nil, errorkind.Errorf(ErrFormat, "an empty time format")
 	}
 	return f, nil
 }
