@@ -129,14 +129,14 @@ const (
 
 func (o *Options) complete() error {
 	if o.Parser == nil || o.Publisher == nil || len(o.Paths) == 0 {
-		return fmt.Errorf("follow: parser, publisher and paths are needed: %w", ErrOption)
+		return fmt.Errorf("%w: parser, publisher and paths are needed", ErrOption)
 	}
 	for _, p := range o.Paths {
 		if _, err := filepath.Match(p, ""); err != nil {
-			return fmt.Errorf("follow: path %q: %w: %w", p, err, ErrOption)
+			return fmt.Errorf("%w: path %q: %w", ErrOption, p, err)
 		}
 		if p == stdinPath && o.Stdin == nil {
-			return fmt.Errorf("follow: path %q without a standard input: %w", p, ErrOption)
+			return fmt.Errorf("%w: path %q without a standard input", ErrOption, p)
 		}
 	}
 	if o.Clock == nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	pqfile "github.com/apache/arrow/go/v15/parquet/file"
 	"github.com/apache/arrow/go/v15/parquet/pqarrow"
 
+	"penstock/infra/errorkind"
 	"penstock/schemas/event"
 )
 
@@ -85,7 +85,7 @@ func (c *columnarSource) open(format Format, note func(string)) (err error) {
 		}
 	}
 	if f := missingColumn(seen); f != nil {
-		return fmt.Errorf("%s has no column %s: %w", c.in.name, f.field, ErrNothingParses)
+		return errorkind.Errorf(ErrNothingParses, "%s has no column %s", c.in.name, f.field)
 	}
 	noteUnknown(note, unknown)
 	return nil
@@ -95,7 +95,7 @@ func (c *columnarSource) open(format Format, note func(string)) (err error) {
 // lengths that a damaged file gives.
 func recovered(err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("decoder failed on %v: %w", p, ErrDamaged)
+		*err = errorkind.Errorf(ErrDamaged, "decoder failed on %v", p)
 	}
 }
 

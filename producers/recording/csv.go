@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"penstock/infra/errorkind"
 	"penstock/schemas/event"
 	"penstock/schemas/scalar"
 )
@@ -43,7 +44,7 @@ func newCSV(in *input, t *interner, note func(string)) (*csvSource, error) {
 	}
 	var f *fault
 	if errors.As(err, &f) {
-		return nil, fmt.Errorf("%s line %d: header row: got %.80q, expected %s: %w", in.name, f.line, f.got, f.expected, ErrNothingParses)
+		return nil, errorkind.Errorf(ErrNothingParses, "%s line %d: header row: got %.80q, expected %s", in.name, f.line, f.got, f.expected)
 	}
 	if err != nil {
 		return nil, damaged(in.name, 0, err)
@@ -56,14 +57,14 @@ func newCSV(in *input, t *interner, note func(string)) (*csvSource, error) {
 			c = noColumn
 			unknown = append(unknown, string(clip(f, maxGot)))
 		} else if seen&(1<<c) != 0 {
-			return nil, fmt.Errorf("%s line %d: column %s is named twice: %w", in.name, s.at, c, ErrNothingParses)
+			return nil, errorkind.Errorf(ErrNothingParses, "%s line %d: column %s is named twice", in.name, s.at, c)
 		} else {
 			seen |= 1 << c
 		}
 		s.columns = append(s.columns, c)
 	}
 	if f := missingColumn(seen); f != nil {
-		return nil, fmt.Errorf("%s line %d: header row has no column %s: %w", in.name, s.at, f.field, ErrNothingParses)
+		return nil, errorkind.Errorf(ErrNothingParses, "%s line %d: header row has no column %s", in.name, s.at, f.field)
 	}
 	noteUnknown(note, unknown)
 	return s, nil

@@ -10,6 +10,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"penstock/infra/errorkind"
 )
 
 // input is an open file behind its decompressor.
@@ -65,7 +67,7 @@ func openRegular(name string) (*os.File, error) {
 }
 
 func irregular(what string) error {
-	return fmt.Errorf("%s is not a regular file: a recording is read more than once, write it to a file first: %w", what, ErrOption)
+	return errorkind.Errorf(ErrOption, "%s is not a regular file: a recording is read more than once, write it to a file first", what)
 }
 
 // kindOf names what is no regular file.
@@ -89,14 +91,14 @@ func unpack(name string, f *os.File) (*input, error) {
 	case bytes.HasPrefix(magic, gzipMagic):
 		z, err := gzip.NewReader(i.in)
 		if err != nil {
-			return nil, fmt.Errorf("%s: gzip header: %w: %w", name, err, ErrDamaged)
+			return nil, errorkind.Errorf(ErrDamaged, "%s: gzip header: %w", name, err)
 		}
 		i.plain, i.in = false, bufio.NewReaderSize(z, inputBuffer)
 	case bytes.HasPrefix(magic, zstdMagic):
 		// One decoder at a time: no goroutines to leak.
 		z, err := zstd.NewReader(i.in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
-			return nil, fmt.Errorf("%s: zstd header: %w: %w", name, err, ErrDamaged)
+			return nil, errorkind.Errorf(ErrDamaged, "%s: zstd header: %w", name, err)
 		}
 		i.plain, i.in, i.finish = false, bufio.NewReaderSize(z, inputBuffer), z.Close
 	}
@@ -139,10 +141,10 @@ func (i *input) seekable() (*os.File, error) {
 // damaged names the file and the line after which it could not be read.
 func damaged(name string, line int64, err error) error {
 	if errors.Is(err, errColumnType) {
-		return fmt.Errorf("%s: %w: %w", name, err, ErrNothingParses)
+		return errorkind.Errorf(ErrNothingParses, "%s: %w", name, err)
 	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return fmt.Errorf("%s breaks off after line %d: %w: %w", name, line, err, ErrDamaged)
+	return errorkind.Errorf(ErrDamaged, "%s breaks off after line %d: %w", name, line, err)
 }

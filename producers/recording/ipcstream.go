@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 
+	"penstock/infra/errorkind"
 	"penstock/schemas/columnar"
 )
 
@@ -77,10 +77,10 @@ func (s *ipcStream) load() error {
 		return io.EOF
 	}
 	if !marked {
-		return fmt.Errorf("message without marker: %w", ErrDamaged)
+		return errorkind.Errorf(ErrDamaged, "message without marker")
 	}
 	if n > maxMeta {
-		return fmt.Errorf("message of %d bytes of metadata, expected at most %d: %w", n, maxMeta, ErrDamaged)
+		return errorkind.Errorf(ErrDamaged, "message of %d bytes of metadata, expected at most %d", n, maxMeta)
 	}
 	from := s.now.Len()
 	if err := s.take(int64(n)); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"penstock/infra/errorkind"
 	"penstock/producers/accesslog"
 	"penstock/schemas/event"
 )
@@ -27,7 +28,7 @@ func newLog(in *input, o *Options, note func(string)) (*logSource, error) {
 	choice.Sample = sample(in)
 	log, chosen, err := accesslog.OpenLines(choice, o.AccessLog)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", in.name, err, ErrOption)
+		return nil, errorkind.Errorf(ErrOption, "%s: %w", in.name, err)
 	}
 	if chosen.Lines > 0 {
 		note(chosen.String())
@@ -115,7 +116,7 @@ func ExplainLog(name string, o Options, lines int, tell func(line int64, text []
 	choice.Sample = sample(in)
 	log, chosen, err := accesslog.OpenLines(choice, o.AccessLog)
 	if err != nil {
-		return chosen, errors.Join(fmt.Errorf("%s: %w: %w", name, err, ErrOption), in.close())
+		return chosen, errors.Join(errorkind.Errorf(ErrOption, "%s: %w", name, err), in.close())
 	}
 	reader := lineReader{in: in.in}
 	for range lines {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"penstock/infra/errorkind"
 	"penstock/producers/accesslog"
 )
 
@@ -34,7 +35,7 @@ func ParseFormat(name string) (Format, error) {
 	for i, f := range formats {
 		names[i] = string(f)
 	}
-	return Auto, fmt.Errorf("format %.40q, expected %s: %w", name, strings.Join(names, ", "), ErrOption)
+	return Auto, errorkind.Errorf(ErrOption, "format %.40q, expected %s", name, strings.Join(names, ", "))
 }
 
 // Named is what a user may call the format of recordings: one of ParseFormat's

@@ -1,8 +1,6 @@
 package recording
 
-import (
-	"io"
-)
+import "io"
 
 // OpenPlain opens a regular file for reading what is in it, plain, gz or zst,
 // without a byte order mark; it is for formats that are not recordings of requests.

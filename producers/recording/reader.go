@@ -3,10 +3,10 @@ package recording
 import (
 	"container/heap"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
+	"penstock/infra/errorkind"
 	"penstock/schemas/event"
 )
 
@@ -26,7 +26,7 @@ type Reader struct {
 // or the file system's.
 func Open(files []string, o Options) (*Reader, error) {
 	if len(files) == 0 {
-		return nil, fmt.Errorf("no files: %w", ErrOption)
+		return nil, errorkind.Errorf(ErrOption, "no files")
 	}
 	if _, err := ParseFormat(string(o.Format)); err != nil {
 		return nil, err

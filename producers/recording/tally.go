@@ -1,6 +1,6 @@
 package recording
 
-import "fmt"
+import "penstock/infra/errorkind"
 
 // hopeless is how many bad lines without a good one end a file.
 const hopeless = 100
@@ -42,5 +42,5 @@ func (t *tally) end() error {
 }
 
 func (t *tally) nothing() error {
-	return fmt.Errorf("%s: none of the first %d lines can be read; %s: %w", t.name, t.bad, t.first.Error(), ErrNothingParses)
+	return errorkind.Errorf(ErrNothingParses, "%s: none of the first %d lines can be read; %s", t.name, t.bad, t.first.Error())
 }

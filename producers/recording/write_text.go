@@ -3,11 +3,11 @@ package recording
 import (
 	"bufio"
 	"encoding/hex"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"penstock/infra/errorkind"
 	"penstock/schemas/event"
 )
 
@@ -47,7 +47,7 @@ func appendColumn(b []byte, r *event.Request, c column) []byte {
 func checkText(r *event.Request) error {
 	for c := firstText; c < numColumns; c++ {
 		if s := *textOf(r, c); s == "-" || s == "null" {
-			return fmt.Errorf("column %s: %q would be read as missing: %w", c, s, ErrUnwritable)
+			return errorkind.Errorf(ErrUnwritable, "column %s: %q would be read as missing", c, s)
 		}
 	}
 	return nil
@@ -71,7 +71,7 @@ func (e *csvEncoder) write(r *event.Request) error {
 	}
 	for c := firstText; c < numColumns; c++ {
 		if strings.Contains(*textOf(r, c)+"\n", "\r\n") {
-			return fmt.Errorf("column %s: CSV cannot hold a carriage return at the end of a line: %w", c, ErrUnwritable)
+			return errorkind.Errorf(ErrUnwritable, "column %s: CSV cannot hold a carriage return at the end of a line", c)
 		}
 	}
 	for c := range numColumns {

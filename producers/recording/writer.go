@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"penstock/infra/errorkind"
 	"penstock/schemas/event"
 )
 
@@ -87,14 +88,14 @@ func formatFor(name string, f Format) (Format, error) {
 		case ".parquet":
 			f = Parquet
 		default:
-			return f, fmt.Errorf("%s: its ending names no format, expected one of %s, and perhaps .gz or .zst after a text's: %w", name, endings, ErrOption)
+			return f, errorkind.Errorf(ErrOption, "%s: its ending names no format, expected one of %s, and perhaps .gz or .zst after a text's", name, endings)
 		}
 	}
 	if f == AccessLog {
-		return f, fmt.Errorf("recordings are not written as access logs: %w", ErrOption)
+		return f, errorkind.Errorf(ErrOption, "recordings are not written as access logs")
 	}
 	if (f == Parquet || f == Arrow) && packing(name) != "" {
-		return f, fmt.Errorf("%s: %s is compressed inside, expected a name without %s: %w", name, f, packing(name), ErrOption)
+		return f, errorkind.Errorf(ErrOption, "%s: %s is compressed inside, expected a name without %s", name, f, packing(name))
 	}
 	return f, nil
 }
