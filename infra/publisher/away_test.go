@@ -49,7 +49,14 @@ func (h *hand) turn(traffic bool) {
 	waitFor(h.t, "what was cut to be sent", func() bool {
 		h.p.out.mu.Lock()
 		defer h.p.out.mu.Unlock()
-		return len(h.p.out.raw) == 0 && (len(h.p.out.ready) == 0 || h.clk.Now().Before(h.p.out.until))
+		waiting := 0 // to be encoded, put into the spool, or sent
+		for _, e := range h.p.out.undone {
+			if !e.done && !e.inFlight {
+				waiting++
+			}
+		}
+		ready := len(h.p.out.ready)
+		return waiting == 0 && ready == 0 || waiting <= ready && h.clk.Now().Before(h.p.out.until)
 	})
 }
 

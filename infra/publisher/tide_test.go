@@ -186,8 +186,11 @@ func TestComesAndGoes(t *testing.T) {
 			}
 		}
 		// It needs 8 s, of which each round but the last gives half of what it lasts.
-		rounds := 2*settleFor/x.up + 2
-		if most := rounds * (x.up + x.down + 2*look); behind > most || behind < settleFor {
+		most := time.Duration(0)
+		for range 2*settleFor/x.up + 2 {
+			most += x.up + x.down + 2*look
+		}
+		if behind > most || behind < settleFor {
 			t.Errorf("there for %v, away for %v: %v behind, at most %v expected", x.up, x.down, behind, most)
 		}
 	}
