@@ -83,6 +83,22 @@ func (x *exchange) redirectTo(p place) {
 	x.plain(http.StatusTemporaryRedirect, "")
 }
 
+// disown answers a request that somebody has forwarded who is not known here, and
+// whose data is elsewhere. It ends here: what goes on could come back.
+func (x *exchange) disown(p place) {
+	x.hops = 0
+	if p.site == noSite {
+		// The service named a site that this configuration doesn't have.
+		x.moving()
+		return
+	}
+	h := x.w.Header()
+	h[headerPeer], h["Content-Type"], h["X-Content-Type-Options"], h["Cache-Control"] = notAPeer, plainText, notSniffed, notStored
+	x.about(h, x.e.router.sites[p.site].Name, p.version, p.known)
+	x.kind, x.reason = kindMisdirected, "forwarded"
+	x.plain(http.StatusLoopDetected, "penstock: this request was forwarded once already, and what it asks for is at another site\n")
+}
+
 // misdirect tells a peer that the data isn't here, and where it is.
 func (x *exchange) misdirect(p place) {
 	x.hops = 0

@@ -41,11 +41,17 @@
 //   - A request that a peer forwarded is never forwarded again. If its data is not
 //     here the answer is 421, and the peer follows. So an answer has taken at most
 //     one hop. A peer that knows a newer version than this entry point is believed.
+//   - A request that bears Penstock-Hop and is no known peer's is believed nothing,
+//     but it isn't forwarded or redirected either: it is served here, or answered
+//     with 508 and Penstock-Site. So no request goes in circles, whatever the keys
+//     and rules of two entry points. The one that forwarded it follows a word that
+//     is newer than its own; else the client gets the 508, and the log tells once of
+//     each site that the keys differ.
 //
 // # Headers
 //
-// Of an answer about an owner: Penstock-Site (who served; where to go for 307 and
-// 421), Penstock-Version (of the location, if known), Penstock-Hops (0 or 1).
+// Of an answer about an owner: Penstock-Site (who served; where to go for 307, 421
+// and 508), Penstock-Version (of the location, if known), Penstock-Hops (0 or 1).
 // Peers tell each other Penstock-Hop, Penstock-Peer, Penstock-User and
 // Penstock-Owner (ids escaped as in URLs), Penstock-Version, Penstock-Server, and
 // penstock-service and penstock-wait in Server-Timing. A request is a peer's if it
@@ -53,7 +59,7 @@
 // Anybody behind such a proxy could have written what a peer writes: it has to take
 // Penstock-Hop off, and user, owner and version are not believed without the key.
 // From anybody else every Penstock-* header is taken off before anything looks at
-// it, and so are those that a gateway could take for one (Penstock_User).
+// it (but that there is a Penstock-Hop at all, see above), and so are those that a gateway could take for one (Penstock_User).
 //
 // Services get the client's address in X-Forwarded-For, with X-Forwarded-Proto
 // and X-Forwarded-Host; what a client says itself in any X-Forwarded-*, in
@@ -83,8 +89,9 @@
 //	405 CONNECT, TRACE                                 417 an unknown expectation
 //	408 header or body too slow                        431 header too large
 //	501 unknown coding, a method that isn't one        505 another version
+//	508 forwarded by somebody who isn't known, to where the data is not
 //
-// All end the connection, but 401, 405 of HTTP/2 and 413 there. 502, 503 and 504
+// All end the connection, but 401, 508, 405 of HTTP/2 and 413 there. 502, 503 and 504
 // are the entry point's own where no server answered; their text says no more than
 // that. Where connections are at their limit a new one gets 503 and is closed. An
 // answer that comes before the end of a request's body ends the connection after

@@ -43,9 +43,12 @@ type Entry struct {
 	simples  running
 	draining atomic.Bool
 	recent   recent
-	started  atomic.Bool
-	cut      context.CancelFunc // ends the requests that still run
-	rowless  atomic.Int64       // requests that run: they have no row yet
+	// strangers are the sites, by index, whose entry points don't know this one: it is
+	// told once of each.
+	strangers sync.Map
+	started   atomic.Bool
+	cut       context.CancelFunc // ends the requests that still run
+	rowless   atomic.Int64       // requests that run: they have no row yet
 }
 
 type class struct {

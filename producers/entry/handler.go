@@ -28,6 +28,7 @@ type exchange struct {
 
 	// Who asks for what.
 	hop     *hop // nil: the client called this entry point itself
+	marked  bool // it says that it was forwarded, whether that is believed or not
 	address netip.Addr
 	user    string
 	owner   string
@@ -139,7 +140,7 @@ func (x *exchange) refusal() *strict.Refusal {
 func (x *exchange) identify() bool {
 	e, r := x.e, x.r
 	h := r.Header
-	x.hop = e.takeHop(h, x.client.trusted)
+	x.hop, x.marked = e.takeHop(h, x.client.trusted)
 	believed := x.client.trusted || x.hop != nil
 	x.address = x.client.address
 	if believed {

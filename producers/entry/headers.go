@@ -18,10 +18,14 @@ const (
 	headerHops    = "Penstock-Hops"    // of an answer: 0 or 1
 	headerServer  = "Penstock-Server"  // of an answer to a peer
 	headerHop     = "Penstock-Hop"     // of a request from a peer: its site
-	headerPeer    = "Penstock-Peer"    // the secret among peers
+	headerPeer    = "Penstock-Peer"    // of a request: the secret among peers; of an answer: peerUnknown
 	headerUser    = "Penstock-User"    // as the first entry point found it
 	headerOwner   = "Penstock-Owner"   // as the first entry point found it
 )
+
+// peerUnknown in an answer of 508 says that a forwarded request was not taken for
+// one of a peer.
+const peerUnknown = "unknown"
 
 // hop is what another entry point of the service says of a request that it
 // forwarded.
@@ -37,11 +41,19 @@ type hop struct {
 // or, where there is none, comes from a trusted proxy. Behind such a proxy anybody
 // could have written it: then it says only that the request was forwarded, and who
 // asks for what is found out here.
-func (e *Entry) takeHop(h http.Header, trusted bool) *hop {
-	from := first(h, headerHop)
-	if from == "" {
-		return nil
+//
+// marked says that the request bears the mark of a forwarded one, whoever wrote it.
+// Such a request is never forwarded again, so that none goes in circles however
+// entry points are configured; whoever writes the mark has no other use of it.
+func (e *Entry) takeHop(h http.Header, trusted bool) (p *hop, marked bool) {
+	if len(h[headerHop]) == 0 {
+		return nil, false
 	}
+	return e.believeHop(h, trusted), true
+}
+
+func (e *Entry) believeHop(h http.Header, trusted bool) *hop {
+	from := first(h, headerHop)
 	if len(e.o.PeerKey) > 0 {
 		if subtle.ConstantTimeCompare([]byte(first(h, headerPeer)), e.o.PeerKey) != 1 {
 			e.m.ignored("hop", "key")
@@ -217,6 +229,7 @@ var (
 	oneTrailers  = []string{"trailers"}
 	oneUpgrade   = []string{"Upgrade"}
 	oneClose     = []string{"close"}
+	notAPeer     = []string{peerUnknown}
 	hopsNone     = []string{"0"}
 	hopsOne      = []string{"1"}
 	oneSecond    = []string{"1"}

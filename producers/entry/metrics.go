@@ -15,7 +15,7 @@ const (
 	kindServed      kind = iota // by a server of the own site
 	kindForwarded               // to a peer, and answered by it
 	kindRedirected              // 307
-	kindMisdirected             // 421 to a peer
+	kindMisdirected             // 421 to a peer, 508 to one that is not known
 	kindRefused                 // the request's own fault
 	kindFailed                  // nobody answered, or not to the end
 	kindAbandoned               // the client left

@@ -105,27 +105,32 @@ func TestWaysOfRequests(t *testing.T) {
 		answer string
 		p      place
 		hop    *hop
+		marked bool
 		tunnel bool
 		want   way
 	}{
-		{Forward, place{site: 0}, nil, false, serve},
-		{Forward, place{site: 1, known: true}, nil, false, forward},
-		{Redirect, place{site: 1, known: true}, nil, false, redirect},
-		{Redirect, place{site: 1, known: true}, nil, true, forward},
-		{Redirect, place{site: 2, known: true}, nil, false, forward},
-		{Forward, place{site: 3, known: true}, nil, false, redirect},
-		{Forward, place{site: 3, known: true}, nil, true, nowhereToGo},
-		{Forward, place{site: 4, known: true}, nil, false, nowhereToGo},
-		{Forward, place{site: noSite}, nil, false, nowhereToGo},
-		{Forward, place{site: noSite}, &hop{}, false, nowhereToGo},
-		{Forward, place{site: 0, known: true, version: 3}, &hop{version: 2}, false, serve},
-		{Forward, place{site: 1, known: true, version: 3}, &hop{version: 3}, false, misdirected},
-		{Forward, place{site: 1, known: true, version: 3}, &hop{version: 4}, false, serve},
-		{Forward, place{site: 1}, &hop{}, false, serve},
-		{Redirect, place{site: 1, known: true}, &hop{}, false, misdirected},
+		{Forward, place{site: 0}, nil, false, false, serve},
+		{Forward, place{site: 1, known: true}, nil, false, false, forward},
+		{Redirect, place{site: 1, known: true}, nil, false, false, redirect},
+		{Redirect, place{site: 1, known: true}, nil, false, true, forward},
+		{Redirect, place{site: 2, known: true}, nil, false, false, forward},
+		{Forward, place{site: 3, known: true}, nil, false, false, redirect},
+		{Forward, place{site: 3, known: true}, nil, false, true, nowhereToGo},
+		{Forward, place{site: 4, known: true}, nil, false, false, nowhereToGo},
+		{Forward, place{site: noSite}, nil, false, false, nowhereToGo},
+		{Forward, place{site: noSite}, &hop{}, true, false, nowhereToGo},
+		{Forward, place{site: 0, known: true, version: 3}, &hop{version: 2}, true, false, serve},
+		{Forward, place{site: 1, known: true, version: 3}, &hop{version: 3}, true, false, misdirected},
+		{Forward, place{site: 1, known: true, version: 3}, &hop{version: 4}, true, false, serve},
+		{Forward, place{site: 1}, &hop{}, true, false, serve},
+		{Redirect, place{site: 1, known: true}, &hop{}, true, false, misdirected},
+		{Redirect, place{site: 1, known: true}, nil, true, false, disowned},
+		{Forward, place{site: 1, known: true, version: 3}, nil, true, false, disowned},
+		{Forward, place{site: 1}, nil, true, true, disowned},
+		{Forward, place{site: 0}, nil, true, false, serve},
 	} {
 		r := newRouter(&Options{Site: "a", Sites: sites, Answer: test.answer, Unknown: UnknownLocal, Locations: fixed{}})
-		if got := r.decide(test.p, test.hop, test.tunnel); got != test.want {
+		if got := r.decide(test.p, test.hop, test.marked, test.tunnel); got != test.want {
 			t.Errorf("%+v: got %d", test, got)
 		}
 	}
@@ -202,7 +207,7 @@ func TestNoAllocationToFindAWay(t *testing.T) { // not parallel: it counts alloc
 	r := newRouter(&Options{Site: "a", Sites: []Site{{Name: "a"}, {Name: "b"}}, Unknown: UnknownHash, Locations: fixed{"x": {site: 1}}})
 	if n := testing.AllocsPerRun(100, func() {
 		p, _ := r.find("x")
-		r.decide(p, nil, false)
+		r.decide(p, nil, false, false)
 		r.find("y")
 	}); n > 0 {
 		t.Errorf("%v allocations", n)

@@ -24,7 +24,7 @@ func (x *exchange) route() {
 	e := x.e
 	p := x.find()
 	for pause, followed := firstPause, false; ; {
-		way := e.router.decide(p, x.hop, !x.redirectable())
+		way := e.router.decide(p, x.hop, x.marked, !x.redirectable())
 		if way == redirect && e.router.sites[p.site].Peer != nil && e.recent.has(x.owner, e.o.Clock.Now()) {
 			way = forward
 		}
@@ -43,6 +43,8 @@ func (x *exchange) route() {
 			x.redirectTo(p)
 		case misdirected:
 			x.misdirect(p)
+		case disowned:
+			x.disown(p)
 		default:
 			x.kind = kindFailed
 			x.refuse(http.StatusServiceUnavailable, "no-way", "the site that may serve this can't be reached from here")
@@ -112,6 +114,10 @@ func (x *exchange) moving() {
 func (x *exchange) leaveToClient(next place) {
 	if x.hop != nil {
 		x.misdirect(next)
+		return
+	}
+	if x.marked {
+		x.disown(next)
 		return
 	}
 	if next.site != noSite && x.e.router.sites[next.site].URL != "" && x.redirectable() {
@@ -185,7 +191,10 @@ func (x *exchange) send(pool Upstream, peer bool) (next place, answered bool) {
 		x.fail(err)
 		return next, true
 	}
-	if resp.StatusCode == http.StatusMisdirectedRequest && first(resp.Header, headerSite) != "" {
+	if peer && resp.StatusCode == http.StatusLoopDetected && first(resp.Header, headerPeer) == peerUnknown {
+		return x.unknownTo(resp)
+	}
+	if isWord(resp, peer) {
 		next = x.word(resp.Header)
 		_ = resp.Body.Close() // nothing that it says matters
 		x.toSite = ""         // what answers the client is to be seen
@@ -199,6 +208,35 @@ func (x *exchange) send(pool Upstream, peer bool) (next place, answered bool) {
 		return next, false
 	}
 	x.answer(resp, peer)
+	return next, true
+}
+
+// isWord reports whether an answer says that the data is elsewhere. A peer that
+// hands on what a server of it answered names the server.
+func isWord(resp *http.Response, peer bool) bool {
+	return resp.StatusCode == http.StatusMisdirectedRequest && first(resp.Header, headerSite) != "" &&
+		(!peer || first(resp.Header, headerServer) == "")
+}
+
+// unknownTo handles what a peer answers that did not take this entry point for one
+// of its peers: their keys differ. It believed nothing of what was said to it, so its
+// word counts only if it is newer than what is known here.
+func (x *exchange) unknownTo(resp *http.Response) (next place, answered bool) {
+	e, believed := x.e, x.at
+	next = x.word(resp.Header)
+	_ = resp.Body.Close() // nothing that it says matters
+	if _, told := e.strangers.LoadOrStore(believed.site, true); !told {
+		e.o.Logger.Error().Str("site", e.o.Site).Str("peer", e.router.sites[believed.site].Name).
+			Msg("the entry point of another site does not know this one: their entry.peer_key_file, or without one their privacy.user_key, must be the same")
+	}
+	if next.known && (!believed.known || next.version > believed.version) {
+		x.toSite = ""
+		x.failed(x.attempt)
+		x.attempt = nil // it has its row
+		return next, false
+	}
+	x.kind = kindFailed
+	x.refuse(http.StatusLoopDetected, "peer-key", "the sites of this service disagree about where the data is")
 	return next, true
 }
 

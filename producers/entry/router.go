@@ -117,13 +117,15 @@ const (
 	forward                // to the entry point of the site
 	redirect               // 307 to it
 	misdirected            // 421: a hop that isn't for this site
+	disowned               // 508: so does a request whose mark is not believed
 	nowhereToGo            // 503: no site may, or none can be reached
 )
 
 // decide says what is done with a request for data at p. hop is the version
 // that an entry point before this one believed when it forwarded the request
-// here; a request that is bound to its connection can't be redirected.
-func (r *router) decide(p place, hop *hop, bound bool) way {
+// here, marked that the request was forwarded by somebody; one that is bound to
+// its connection can't be redirected.
+func (r *router) decide(p place, hop *hop, marked, bound bool) way {
 	switch {
 	case p.site == noSite:
 		return nowhereToGo
@@ -136,6 +138,8 @@ func (r *router) decide(p place, hop *hop, bound bool) way {
 			return serve
 		}
 		return misdirected
+	case marked:
+		return disowned
 	}
 	s := &r.sites[p.site]
 	switch {
