@@ -44,8 +44,9 @@
 // before the outage: an aggregator waits for the rows of runs that it knows and has
 // heard in the last 3 s, and others may take longer to come back, or have begun
 // meanwhile. Where the 8 s are cut short, what they lasted counts by half the next
-// time, so that on a bus that comes and goes, or is slow for ever, windows close
-// late, but close. A run that begins while the bus is away claims nothing about
+// time, so that on a bus that comes and goes windows close late, but close. A bus
+// that was silent and then answers over the same connection is slow: for a minute it
+// may be silent for twice as long, up to 12 s. A run that begins while the bus is away claims nothing about
 // time until then. With positions the watermark stands still in the same way. A run
 // that waits behind an earlier one of its spool says that it is there, so that the
 // end of that one doesn't let windows pass.
