@@ -273,14 +273,9 @@ func rules(in []config.Rule) []identify.Rule {
 // secrets reads what stands in files of its own, and the places of addresses.
 func (e *Entry) secrets(o *entry.Options) error {
 	c := e.Config.Entry
-	peer, err := secretFile("entry.peer_key_file", c.PeerKeyFile)
-	if err != nil {
+	var err error
+	if o.PeerKey, err = peerKey(c.PeerKeyFile, e.Config.Privacy.UserKey); err != nil {
 		return err
-	}
-	if o.PeerKey = []byte(peer); peer == "" {
-		if o.PeerKey, err = peerKey(e.Config.Privacy.UserKey); err != nil {
-			return err
-		}
 	}
 	for _, k := range []struct {
 		field, name string
@@ -317,10 +312,24 @@ func (e *Entry) secrets(o *entry.Options) error {
 	return nil
 }
 
-// peerKey is the key among entry points where the configuration names none. There is
-// always one: entry points that took each other for clients would forward to and fro
-// what both believe to be at the other's site, and publish each request twice.
-func peerKey(userKey string) ([]byte, error) {
+// minPeerKey is the least length of a key among entry points, in bytes.
+const minPeerKey = 16
+
+// peerKey is the key among entry points: that of a file, or one that is made of the
+// user key where the configuration names none. There is always one: entry points that
+// take each other for clients refuse what they disagree about, and both publish each
+// request that goes from one to the other.
+func peerKey(file, userKey string) ([]byte, error) {
+	if file != "" {
+		key, err := secretFile("entry.peer_key_file", file)
+		if err != nil {
+			return nil, err
+		}
+		if len(key) < minPeerKey {
+			return nil, fmt.Errorf("entry.peer_key_file %s: got a key of %d bytes, expected %d or more: %w", file, len(key), minPeerKey, ErrOptions)
+		}
+		return []byte(key), nil
+	}
 	key, err := hkdf.Key(sha256.New, []byte(userKey), nil, "penstock: the key among entry points", sha256.Size)
 	if err != nil {
 		return nil, fmt.Errorf("key among entry points: %w", err)

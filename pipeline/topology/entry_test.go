@@ -48,7 +48,7 @@ privacy: {user_key: "a key of tests"}
 	if len(o.PeerKey) < 16 || string(o.PeerKey) != string(other.PeerKey) {
 		t.Errorf("keys among entry points are %q and %q", o.PeerKey, other.PeerKey)
 	}
-	if k, err := peerKey("another key of tests"); err != nil || string(k) == string(o.PeerKey) {
+	if k, err := peerKey("", "another key of tests"); err != nil || string(k) == string(o.PeerKey) {
 		t.Errorf("whatever the configuration, the key is %q, %v", k, err)
 	}
 	file := filepath.Join(t.TempDir(), "peer.key")
