@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"fmt"
+	"net/url"
 	"strconv"
 
 	"github.com/expr-lang/expr"
@@ -27,6 +28,8 @@ type environment struct {
 	Value  string                     `expr:"value"`
 	Field  func(string) any           `expr:"field"`
 	Number func(any) (float64, error) `expr:"number"`
+	// Unescape undoes the %-escapes of a part of a path.
+	Unescape func(string) string `expr:"unescape"`
 }
 
 // compileExpression checks an expression's names and types.
@@ -69,7 +72,7 @@ func (e *expression) alone() bool { return len(e.names) == 0 }
 
 // run calculates. nil has no value; an error of the expression is failed.
 func (e *expression) run(value []byte, fields [][]byte) derived {
-	e.env = environment{Value: string(value), Number: toNumber, Field: func(name string) any {
+	e.env = environment{Value: string(value), Number: toNumber, Unescape: unescaped, Field: func(name string) any {
 		for i, n := range e.names {
 			if n == name && e.slots[i] >= 0 {
 				if b := fields[e.slots[i]]; !scalar.IsMissing(b) {
@@ -96,6 +99,15 @@ func (e *expression) run(value []byte, fields [][]byte) derived {
 		return derived{text: strconv.FormatFloat(v, 'f', -1, 64)}
 	}
 	return derived{fmt.Sprintf("it gives a %T", out), failed}
+}
+
+// unescaped undoes the %-escapes of a text as an entry point does of an id; a
+// text that is not escaped by the rules stays as it is.
+func unescaped(s string) string {
+	if plain, err := url.PathUnescape(s); err == nil {
+		return plain
+	}
+	return s
 }
 
 // toNumber reads a number as logs have it.

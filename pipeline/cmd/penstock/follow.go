@@ -43,5 +43,6 @@ func (followCmd) Help() string {
   kubectl logs -f web | penstock follow - --format envoy -c penstock.yaml --nats nats://127.0.0.1:4222
 
 Every line counts once, however the logs are rotated and whenever this is killed:
-what was read is remembered under --state.`
+what was read is remembered under --state. A name and its state folder belong
+together: the same name with another folder reads, and counts, everything again.`
 }
