@@ -260,3 +260,28 @@ func TestAsleep(t *testing.T) {
 	w.start()
 	w.await()
 }
+
+// TestPathsThatMatchNothing: those of which there is no file are named at the
+// start, and only then; their files are followed when they come.
+func TestPathsThatMatchNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *Options) {
+		dir := filepath.Dir(o.Paths[0])
+		o.Paths = append(o.Paths, filepath.Join(dir, "nonexistent", "*.log"))
+	})
+	w.add("access.log", 3)
+	w.start()
+	w.await()
+	w.until("the warning", func() bool { return strings.Contains(w.said.String(), "no file matches") })
+	if err := os.Mkdir(w.path("nonexistent"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.add(filepath.Join("nonexistent", "a.log"), 3)
+	w.add("access.log", 3)
+	w.await()
+	w.stop()
+	said := w.said.String()
+	if n := strings.Count(said, "no file matches"); n != 1 || !strings.Contains(said, `"path":"`+w.path("nonexistent/*.log")+`"`) {
+		t.Errorf("said %d times: %s", n, said)
+	}
+}

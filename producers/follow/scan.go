@@ -44,6 +44,10 @@ func (f *Follower) scan() {
 		for _, path := range paths {
 			f.see(pattern, path, began)
 		}
+		// Whoever mistypes a path would wait for ever without a word.
+		if len(paths) == 0 && err == nil && f.scans == 1 {
+			f.o.Logger.Warn().Str("path", pattern).Msg("no file matches; waiting for one")
+		}
 	}
 	f.sweep(began)
 	f.first = false
