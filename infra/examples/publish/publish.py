@@ -4,7 +4,8 @@
     publish.py nats://HOST:PORT ENTRY [PREFIX] < requests.jsonl
 
 Each line of the input is one request, a JSON object with the columns of
-docs/wire.md; "time" defaults to now. Publishing goes on until the input ends;
+docs/wire.md; "time" defaults to now. A line that is none is named on standard
+error and counted in Penstock-Malformed. Publishing goes on until the input ends;
 while it is silent, heartbeats say that this publisher is still there.
 
 The bus is spoken to in NATS's own text protocol, one message at a time. What is
@@ -148,6 +149,7 @@ class Publisher:
         self.size = [0] * self.partitions
         self.seq = [0] * self.partitions
         self.horizon = [-2208988800000000] * self.partitions  # what was announced, µs
+        self.malformed = 0  # lines since the last batch of partition 0
         self.said = time.monotonic()  # when all partitions had last said something
 
     def until_answered(self, subject, headers, body, wanted):
@@ -163,9 +165,22 @@ class Publisher:
             time.sleep(wait)
             wait = min(2 * wait, 1)
 
+    def take(self, line, number):
+        try:
+            row = json.loads(line)
+            if not isinstance(row, dict):
+                raise ValueError("not a JSON object")
+            if len(line) > MAX_BYTES:
+                raise ValueError(f"longer than {MAX_BYTES} bytes")
+            self.add(row)
+        except (ValueError, TypeError, RecursionError) as e:  # add raises them before it does anything
+            print(f"line {number} is left out: {e}", file=sys.stderr)
+            self.malformed += 1
+
     def add(self, row):
         now = time.time()
-        row.setdefault("time", int(now * 1e6))
+        if row.get("time") in MISSING:
+            row["time"] = int(now * 1e6)
         p = partition(row, self.partitions)
         if isinstance(row["time"], int):  # in µs here
             row["mark"] = 2 if row["time"] > (now + MAX_SKEW) * 1e6 else 1 if row["time"] < self.horizon[p] else 0
@@ -181,13 +196,16 @@ class Publisher:
     def cut(self, p):
         """Closes and sends the batch of a partition."""
         rows, self.open[p], self.size[p] = self.open[p], [], 0
-        if not rows:
+        malformed = {}
+        if p == 0 and self.malformed:
+            malformed, self.malformed = {"Penstock-Malformed": self.malformed}, 0
+        if not rows and not malformed:
             return
         self.seq[p] += 1
         self.horizon[p] = max(self.horizon[p], self.watermark())
         self.until_answered(f"{self.prefix}events.{p}.{self.entry}", {
             "Penstock-Schema": "request/1", "Penstock-Encoding": "jsonl", "Penstock-Run": self.run,
-            "Penstock-Seq": self.seq[p], "Penstock-Rows": len(rows), "Penstock-Watermark": self.horizon[p],
+            "Penstock-Seq": self.seq[p], "Penstock-Rows": len(rows), "Penstock-Watermark": self.horizon[p], **malformed,
         }, b"\n".join(rows), "seq")
 
     def cut_all(self):
@@ -206,8 +224,13 @@ class Publisher:
 
 
 def main():
-    url, entry, prefix = (sys.argv[1:] + [""])[:3]
+    args = sys.argv[1:]
+    if not 2 <= len(args) <= 3 or not args[0].startswith("nats://"):
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
+    url, entry, prefix = (args + [""])[:3]
     publisher = Publisher(Bus(url), entry, prefix)
+    number = 0
     lines = queue.Queue(100_000)
     threading.Thread(target=lambda: [lines.put(x) for x in itertools.chain(sys.stdin.buffer, [None])], daemon=True).start()
     last_cut = time.monotonic()
@@ -216,8 +239,9 @@ def main():
             line = lines.get(timeout=MAX_AGE)
             if line is None:
                 break
+            number += 1
             if line.strip():
-                publisher.add(json.loads(line))
+                publisher.take(line, number)
         except queue.Empty:
             pass
         now = time.monotonic()

@@ -92,6 +92,7 @@ type stored struct {
 	all   []event.Request
 	seqs  []uint64 // the highest, per partition
 	marks []event.Mark
+	bad   int64 // lines that were no rows
 }
 
 // read reads what is there of all runs, and checks of each batch what docs/wire.md
@@ -134,6 +135,7 @@ func (s *stored) batch(m bus.Msg, partition int) error {
 	if err != nil {
 		return err
 	}
+	s.bad += h.Malformed
 	if s.seqs[partition]++; h.Seq != s.seqs[partition] {
 		return fmt.Errorf("%s: sequence %d, expected %d", m.Subject, h.Seq, s.seqs[partition])
 	}
@@ -218,6 +220,55 @@ func TestExamplesInOtherLanguages(t *testing.T) {
 				t.Errorf("no heartbeat: %+v", s.marks)
 			}
 		})
+	}
+}
+
+// TestBadLinesInPython: a line that is no request is named by its number and counted
+// on the bus, and the others go on; arguments that are wrong end in how to do it.
+func TestBadLinesInPython(t *testing.T) {
+	t.Parallel()
+	python := interpreter(t, "python3", "python3")
+	for _, args := range [][]string{{}, {"nats://127.0.0.1:1"}, {"nats://127.0.0.1:1", "a", "b", "c"}, {"web-7", "nats://127.0.0.1:1"}} {
+		c := exec.Command(python, append([]string{"publish.py"}, args...)...)
+		out, err := c.CombinedOutput()
+		if c.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "publish.py nats://HOST:PORT ENTRY [PREFIX]") || strings.Contains(string(out), "Traceback") {
+			t.Errorf("%q: %v\n%s", args, err, out)
+		}
+	}
+	b := bustest.Start(t, func(o *bus.Options) { o.Listen, o.Partitions = "127.0.0.1:0", 3 })
+	bad := []string{
+		"not JSON", `["a list"]`, `7`, `{"time": 1`, "\xff", `{"owner": "\ud800"}`, `{"trace": "no hex"}`, `{"trace": 5}`,
+		`{"owner": "` + strings.Repeat("x", 600<<10) + `"}`, strings.Repeat("[", 100_000),
+	}
+	in := lines(t, 0, 2)
+	for _, line := range bad {
+		in = append(append(in, line...), '\n')
+	}
+	in = append(append(in, '\n'), lines(t, 2, 2)...)
+	ctx, cancel := context.WithTimeout(t.Context(), bustest.Timeout)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	c := exec.CommandContext(ctx, python, "publish.py", b.URL(), "web-7")
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(in), &stdout, &stderr
+	if err := c.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, stderr.Bytes())
+	}
+	var out result
+	if err := json.Unmarshal(stdout.Bytes(), &out); err != nil {
+		t.Fatalf("%v: %s", err, stdout.Bytes())
+	}
+	s := read(t, b)[out.Run]
+	if s == nil || s.bad != int64(len(bad)) {
+		t.Fatalf("%+v, expected %d lines that are malformed\n%s", s, len(bad), stderr.Bytes())
+	}
+	s.check(t, 4)
+	for i := range bad {
+		if !strings.Contains(stderr.String(), fmt.Sprintf("line %d is left out: ", i+3)) {
+			t.Errorf("line %d is not named:\n%s", i+3, stderr.Bytes())
+		}
+	}
+	if n := strings.Count(stderr.String(), "\n"); n != len(bad) {
+		t.Errorf("%d lines are named:\n%s", n, stderr.Bytes())
 	}
 }
 
