@@ -3,10 +3,10 @@ package topology
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
+	"penstock/infra/errorkind"
 	"penstock/infra/geo"
 	"penstock/infra/publisher"
 	"penstock/producers/accesslog"
@@ -38,10 +38,10 @@ type Follow struct {
 // Run follows until the context ends. What was read is committed before it returns.
 func (f *Follow) Run(ctx context.Context) error {
 	if f.Config == nil || f.Site != "" && f.Config.Site(f.Site) == nil {
-		return fmt.Errorf("site %q is not in the configuration: %w", f.Site, ErrOptions)
+		return errorkind.Errorf(ErrOptions, "site %q is not in the configuration", f.Site)
 	}
 	if f.Config.Privacy.UserKey == "" {
-		return fmt.Errorf("privacy.user_key is not set: users must be named by a key that is yours: %w", ErrOptions)
+		return errorkind.Errorf(ErrOptions, "privacy.user_key is not set: users must be named by a key that is yours")
 	}
 	return f.run(ctx, "follow", f.start)
 }

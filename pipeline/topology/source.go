@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"penstock/infra/errorkind"
 	"penstock/infra/geo"
 	"penstock/producers/accesslog"
 	"penstock/producers/recording"
@@ -75,11 +76,11 @@ func (r *running) openSource(_ context.Context) error {
 // it would be another thing on another machine.
 func zoneOf(name string) (*time.Location, error) {
 	if name == "Local" {
-		return nil, fmt.Errorf("zone %s: name it, such as Europe/Zurich: %w", name, ErrOptions)
+		return nil, errorkind.Errorf(ErrOptions, "zone %s: name it, such as Europe/Zurich", name)
 	}
 	l, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, fmt.Errorf("zone: %w: %w", err, ErrOptions)
+		return nil, errorkind.Errorf(ErrOptions, "zone: %w", err)
 	}
 	return l, nil
 }

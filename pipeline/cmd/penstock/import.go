@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"penstock/infra/geo"
@@ -162,15 +161,9 @@ func importFiles(con *console, to *output, files []string, o recording.Options) 
 		return err
 	}
 	defer r.Close()
-	rows := int64(0)
 	err = to.write(con, func(w *recording.Writer) error {
-		err := copyRows(con, r.Next, w, bad.err)
-		rows = w.Rows()
-		return err
+		return copyRows(con, r.Next, w, bad.err)
 	})
-	if err == nil && rows == 0 && bad.n == 0 {
-		fmt.Fprintf(con.err, "%s: no requests in it: the recording is empty\n", strings.Join(files, ", "))
-	}
 	if bad.n > 0 {
 		fmt.Fprintf(con.err, "malformed: %d lines\n", bad.n)
 	}
