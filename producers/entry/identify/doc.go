@@ -4,14 +4,16 @@
 //
 // A [Set] is a list of rules that is gone through in order: the first rule that
 // yields a value decides. A value that cannot be an id (longer than
-// event.MaxID, not UTF-8) counts as none and is told as such, so that it can be
-// counted.
+// event.MaxID, not UTF-8, with control characters) counts as none and is told as
+// such, so that it can be counted. So does what is taken from a path of which some
+// services make another one ("/u/ada/..;/bob", "..%2f", "%252e%252e").
 //
 // Paths are compared in their normal form ([Normal]): escapes of characters that
-// need none are undone, the others are in capitals, dot segments and empty
-// segments are gone. Of what a pattern takes all escapes are undone: so one owner
-// has one name however a client spells it, and the one that the redirector and the
-// service know. The segments of a pattern are
+// need none are undone, the others are in capitals, dot segments are gone. An empty
+// segment is nobody's name: "/u//x" has no owner. Of what a pattern takes all escapes
+// are undone, that of a slash too: so one owner has one name however a client spells
+// it, and the one that a header, the redirector and the service have. The segments of
+// a pattern are
 //
 //	text        itself
 //	*           any one segment

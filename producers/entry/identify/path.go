@@ -1,42 +1,78 @@
 package identify
 
 import (
+	"bytes"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 )
 
 // Normal returns the normal form of a path as it stands in a target, without
-// query (RFC 3986 §6.2.2): "/u/%61lice/./x//y" is "/u/alice/x/y".
+// query (RFC 3986 §6.2.2): "/u/%61lice/./x/../y" is "/u/alice/y". Empty segments
+// stay, but for those that dot segments take along, as most services read it.
 func Normal(path string) string {
-	if strings.IndexByte(path, '%') < 0 && !strings.Contains(path, "//") && !strings.Contains(path, "/.") {
+	if strings.IndexByte(path, '%') < 0 && !strings.Contains(path, "/.") {
 		return path
 	}
 	b := unescape(path)
 	out := make([]byte, 0, len(b))
-	for i := 0; i < len(b); {
-		for i < len(b) && b[i] == '/' {
-			i++
-		}
+	i := 0
+	if len(b) > 0 && b[0] == '/' {
+		i = 1
+	}
+	for i <= len(b) {
 		end := i
 		for end < len(b) && b[end] != '/' {
 			end++
 		}
 		switch segment := b[i:end]; string(segment) {
-		case "", ".":
+		case ".":
 		case "..":
-			n := max(strings.LastIndexByte(string(out), '/'), 0)
-			out = out[:n]
+			out = parent(out)
 		default:
 			out = append(append(out, '/'), segment...)
 		}
-		i = end
+		i = end + 1
 	}
-	if len(out) == 0 || len(b) > 0 && b[len(b)-1] == '/' {
-		out = append(out, '/')
+	if len(out) == 0 {
+		return "/"
 	}
 	return string(out)
 }
+
+// parent takes the last segment off that is not empty, with the empty ones after it.
+func parent(path []byte) []byte {
+	for len(path) > 0 && path[len(path)-1] == '/' {
+		path = path[:len(path)-1]
+	}
+	return path[:max(bytes.LastIndexByte(path, '/'), 0)]
+}
+
+// doubtful reports whether a path in its normal form has a segment that is none or
+// one up to some services: those that undo escapes twice or early, take a backslash
+// for a slash, or cut off what follows a semicolon.
+func doubtful(path string) bool {
+	if strings.IndexByte(path, '%') < 0 && strings.IndexByte(path, ';') < 0 && strings.IndexByte(path, '\\') < 0 {
+		return false
+	}
+	for range maxEscapes {
+		once, err := url.PathUnescape(path)
+		if err != nil || once == path {
+			break
+		}
+		path = once
+	}
+	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' || r == '\\' }) {
+		if name, _, _ := strings.Cut(part, ";"); name == "." || name == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// maxEscapes is how many times escapes are undone to see what a service could.
+const maxEscapes = 3
 
 // unescape undoes the escapes of unreserved characters and writes the others in
 // capitals.
@@ -153,10 +189,14 @@ func compileSegment(part, name string) (segment, error) {
 func (p *Pattern) Captures() bool { return p.captures }
 
 // Match reports whether the pattern matches a path in its normal form, and what
-// it takes of it.
+// it takes of it. Before text and * empty segments don't count; where something is
+// to be taken an empty segment is nobody's, and nothing matches.
 func (p *Pattern) Match(path string) (taken string, ok bool) {
 	for _, s := range p.segments {
 		part, rest := next(path)
+		for part == "" && !s.capture && strings.HasPrefix(rest, "/") {
+			part, rest = next(rest)
+		}
 		if part == "" {
 			return "", false
 		}
@@ -170,24 +210,29 @@ func (p *Pattern) Match(path string) (taken string, ok bool) {
 			if len(part) <= len(s.prefix)+len(s.suffix) || !strings.HasPrefix(part, s.prefix) || !strings.HasSuffix(part, s.suffix) {
 				return "", false
 			}
-			taken, rest = segments(path, s.most)
+			if taken, rest = segments(path, s.most); taken == "" {
+				return "", false
+			}
 			taken = taken[len(s.prefix) : len(taken)-len(s.suffix)]
 		}
 		path = rest
 	}
-	if !p.rest && path != "" && path != "/" {
+	if !p.rest && strings.Trim(path, "/") != "" {
 		return "", false
 	}
 	return taken, true
 }
 
 // segments returns up to most segments of a path, with the slashes between
-// them, and what follows.
+// them, and what follows; nothing if there is an empty one before others.
 func segments(path string, most int) (taken, rest string) {
 	rest, end := path, 0
 	for ; most > 0; most-- {
 		segment, after := next(rest)
 		if segment == "" {
+			if strings.Trim(rest, "/") != "" {
+				return "", path
+			}
 			break
 		}
 		end, rest = end+1+len(segment), after

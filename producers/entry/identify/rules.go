@@ -7,9 +7,11 @@ import (
 	"net/textproto"
 	"net/url"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"penstock/infra/pseudonym"
+	"penstock/producers/entry/strict"
 	"penstock/schemas/event"
 )
 
@@ -71,6 +73,9 @@ func Compile(name string, rules []Rule, hasher *pseudonym.Hasher) (*Set, error) 
 		if (r.Hash || r.Address) && hasher == nil {
 			return nil, fmt.Errorf("%s rule %d: no key to hash with: %w", name, i+1, ErrRule)
 		}
+		if err := checkNames(r); err != nil {
+			return nil, fmt.Errorf("%s rule %d: %w", name, i+1, err)
+		}
 		c := rule{Rule: r}
 		if r.Path != "" {
 			var err error
@@ -87,6 +92,23 @@ func Compile(name string, rules []Rule, hasher *pseudonym.Hasher) (*Set, error) 
 	}
 	return s, nil
 }
+
+// checkNames refuses names that no header or cookie has, and headers that are taken
+// off before rules look at them.
+func checkNames(r Rule) error {
+	switch {
+	case r.Header != "" && !strict.IsToken(r.Header):
+		return fmt.Errorf("header %q is not the name of one: %w", r.Header, ErrRule)
+	case len(r.Header) > len(ours) && strings.EqualFold(r.Header[:len(ours)], ours):
+		return fmt.Errorf("header %q is Penstock's own, which clients can't send: %w", textproto.CanonicalMIMEHeaderKey(r.Header), ErrRule)
+	case r.Cookie != "" && !strict.IsToken(r.Cookie):
+		return fmt.Errorf("cookie %q is not the name of one: %w", r.Cookie, ErrRule)
+	}
+	return nil
+}
+
+// ours begins the names of headers that entry points tell each other.
+const ours = "Penstock-"
 
 // NeedsClaims reports whether a rule looks at a token.
 func (s *Set) NeedsClaims() bool { return s.claims }
@@ -111,19 +133,27 @@ func (s *Set) Headers() []string {
 // unusable says that a rule before it yielded what can't be an id.
 func (s *Set) Find(r *Request) (value string, unusable bool) {
 	for i := range s.rules {
-		v := s.rules[i].value(r, s.hasher)
-		if v == "" {
-			continue
-		}
-		if len(v) <= event.MaxID && utf8.ValidString(v) {
+		switch v := s.rules[i].value(r); {
+		case s.rules[i].Address:
+			if r.Address.IsValid() {
+				return s.hasher.Address(r.Address), unusable
+			}
+		case v == "":
+		case strings.ContainsFunc(v, unicode.IsControl) || s.rules[i].pattern != nil && doubtful(r.Path):
+			unusable = true
+		case s.rules[i].Hash:
+			return s.hasher.Text(v), unusable
+		case len(v) <= event.MaxID && utf8.ValidString(v):
 			return v, unusable
+		default:
+			unusable = true
 		}
-		unusable = true
 	}
 	return "", unusable
 }
 
-func (r *rule) value(q *Request, h *pseudonym.Hasher) string {
+// value is what the rule takes, as it stands in the request; of an address nothing.
+func (r *rule) value(q *Request) string {
 	var v string
 	switch {
 	case r.pattern != nil:
@@ -137,11 +167,6 @@ func (r *rule) value(q *Request, h *pseudonym.Hasher) string {
 		v = cookie(q.Header["Cookie"], r.Cookie)
 	case r.Claim != "":
 		v = q.Claims.text(r.Claim)
-	case q.Address.IsValid():
-		return h.Address(q.Address)
-	}
-	if r.Hash && v != "" {
-		return h.Text(v)
 	}
 	return v
 }
