@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -132,5 +133,32 @@ func TestCooldownFollowsThePolicyUnlessItIsSet(t *testing.T) {
 	}
 	if _, err := Read("x.yaml", []byte(site+"placement: {cooldown: never}\n")); err == nil || !strings.Contains(err.Error(), "or auto") {
 		t.Errorf("never: %v", err)
+	}
+}
+
+func TestNotesOnEntryPointsThatCannotKnowEachOther(t *testing.T) {
+	sites := "sites:\n- {name: a, lat: 1, lon: 2, capacity: 1MB/h, url: \"http://a.example\", servers: [%q]}\n- {name: b, lat: 1, lon: 2, capacity: 1MB/h, url: \"http://b.example/\"}\n"
+	for text, want := range map[string]string{
+		fmt.Sprintf(sites, "http://s:1"):                                         "can't know each other",
+		fmt.Sprintf(sites, "http://s:1") + "privacy: {user_key: x}\n":            "",
+		fmt.Sprintf(sites, "http://s:1") + "entry: {peer_key_file: k}\n":         "",
+		fmt.Sprintf(sites, "http://b.example") + "privacy: {user_key: x}\n":      "requests go in circles",
+		"sites: [{name: a, lat: 1, lon: 2, capacity: 1MB/h, url: \"http://a\"}]": "",
+	} {
+		c, err := Read("x.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(c.Notes(), "\n"); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: notes %q, expected %q", text, got, want)
+		}
+	}
+}
+
+func TestSizesPrintAsTheyAreWritten(t *testing.T) {
+	for n, want := range map[Size]string{0: "0", 10: "10B", 1000: "1KB", 64_000_000: "64MB", 1_500_000: "1500KB", 2_000_000_000_000: "2TB"} {
+		if got := n.String(); got != want {
+			t.Errorf("%d: got %s, expected %s", n, got, want)
+		}
 	}
 }

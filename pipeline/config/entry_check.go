@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"penstock/infra/address"
+	"penstock/producers/entry/identify"
+	"penstock/producers/entry/strict"
 )
 
 // servers checks the servers of the service at a site.
@@ -40,7 +42,8 @@ func (c *checker) entry(cfg *Config) {
 	c.need(!e.JWT.Required || e.JWT.SecretFile != "" || e.JWT.PublicKeyFile != "", "entry.jwt.required", "true", "a key to verify tokens with")
 	for i, r := range e.Class {
 		p := fmt.Sprintf("entry.class[%d]", i)
-		c.need(strings.HasPrefix(r.Path, "/"), p+".path", r.Path, "a pattern such as /static/**")
+		_, err := identify.CompilePattern(r.Path, "")
+		c.need(err == nil, p+".path", r.Path, "a pattern such as /static/**"+reason(err))
 		c.need(r.Class != "" && len(r.Class) <= 200, p+".class", r.Class, "a name of 1 to 200 bytes")
 	}
 	c.oneOf("entry.answer", e.Answer, "forward", "redirect")
@@ -51,14 +54,15 @@ func (c *checker) entry(cfg *Config) {
 		c.need(err == nil, fmt.Sprintf("entry.trusted_proxies[%d]", i), n, "a network such as 10.0.0.0/8")
 	}
 	c.between("entry.trace_sample", e.TraceSample, 0, 1)
-	c.between("entry.replay", float64(e.Replay), 0, 64e6)
-	c.need(e.Spool >= 1_000_000, "entry.spool", strconv.FormatInt(int64(e.Spool), 10), "at least 1MB")
+	c.sized("entry.replay", e.Replay, 0, 64_000_000)
+	c.need(e.ServerTiming == "" || strict.IsToken(e.ServerTiming), "entry.server_timing", e.ServerTiming, "the name of a metric, such as db")
+	c.need(e.Spool >= 1_000_000, "entry.spool", e.Spool.String(), "at least 1MB")
 	c.entryLimits(&e.Limits)
 	c.health(e)
 }
 
 func (c *checker) entryLimits(l *EntryLimits) {
-	c.between("entry.limits.header", float64(l.Header), 1024, 16e6)
+	c.sized("entry.limits.header", l.Header, 1000, 16_000_000)
 	c.between("entry.limits.connections", float64(l.Connections), 1, 1e6)
 	c.need(l.HeaderTimeout > 0, "entry.limits.header_timeout", l.HeaderTimeout.String(), "more than 0")
 	c.need(l.IdleTimeout > 0, "entry.limits.idle_timeout", l.IdleTimeout.String(), "more than 0")
@@ -71,6 +75,7 @@ func (c *checker) health(e *Entry) {
 	c.need(h.Path == "" || strings.HasPrefix(h.Path, "/"), "entry.health.path", h.Path, "a path such as /healthz, or nothing")
 	c.need(h.Interval > 0, "entry.health.interval", h.Interval.String(), "more than 0")
 	c.need(h.Timeout > 0, "entry.health.timeout", h.Timeout.String(), "more than 0")
+	c.need(h.Timeout <= h.Interval || h.Interval <= 0, "entry.health.timeout", h.Timeout.String(), "at most health.interval, "+h.Interval.String())
 	c.between("entry.health.down", float64(h.Down), 1, 1000)
 	c.between("entry.health.up", float64(h.Up), 1, 1000)
 	c.between("entry.health.failures", float64(h.Failures), 0, 1e6)
@@ -91,8 +96,7 @@ func (c *checker) unknown(cfg *Config) {
 	}
 }
 
-// rules checks how an id is found. The patterns themselves are checked where they
-// are compiled.
+// rules checks how an id is found.
 func (c *checker) rules(at, id string, rules []Rule) {
 	for i, r := range rules {
 		p := fmt.Sprintf("%s[%d]", at, i)
@@ -106,9 +110,59 @@ func (c *checker) rules(at, id string, rules []Rule) {
 			set++
 		}
 		c.need(set == 1, p, "", "exactly one of path, header, cookie, claim and address")
-		c.need(r.Path == "" || strings.HasPrefix(r.Path, "/") && strings.Contains(r.Path, "{"+id+"}"), p+".path", r.Path,
-			"a pattern with {"+id+"}, such as /u/{"+id+"}/**")
+		if set != 1 {
+			continue
+		}
+		r.Hash, r.Address = false, false // The key is there when an entry point starts.
+		_, err := identify.Compile(id, []identify.Rule{identify.Rule(r)}, nil)
+		switch {
+		case r.Path != "":
+			c.need(err == nil, p+".path", r.Path, "a pattern with {"+id+"}, such as /u/{"+id+"}/**"+reason(err))
+		case r.Header != "":
+			c.need(err == nil, p+".header", r.Header, "the name of a header that clients can send, such as X-Tenant")
+		case r.Cookie != "":
+			c.need(err == nil, p+".cookie", r.Cookie, "the name of a cookie, such as sid")
+		}
 	}
+}
+
+// reason says behind what is expected why it is not that, in a few words.
+func reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := strings.TrimSuffix(err.Error(), ": "+identify.ErrRule.Error())
+	if _, after, found := strings.Cut(text, "\": "); found {
+		return " (" + after + ")"
+	}
+	return ""
+}
+
+// sized checks a size; bounds are told as sizes.
+func (c *checker) sized(path string, got, least, most Size) {
+	c.need(got >= least && got <= most, path, got.String(), least.String()+" to "+most.String())
+}
+
+// peerNotes says what entry points of several sites have to have in common.
+func (c *Config) peerNotes() []string {
+	urls := map[string]string{}
+	for _, s := range c.Sites {
+		if s.URL != "" {
+			urls[strings.TrimRight(s.URL, "/")] = s.Name
+		}
+	}
+	var notes []string
+	for _, s := range c.Sites {
+		for _, u := range s.Servers {
+			if at, ok := urls[strings.TrimRight(u, "/")]; ok {
+				notes = append(notes, fmt.Sprintf("the server %s of site %s is the url of site %s: where an entry point stands there, requests go in circles", u, s.Name, at))
+			}
+		}
+	}
+	if len(urls) > 1 && c.Entry.PeerKeyFile == "" && c.Privacy.UserKey == "" {
+		notes = append(notes, "several sites have a url, but neither entry.peer_key_file nor privacy.user_key is set: their entry points can't know each other")
+	}
+	return notes
 }
 
 func (c *checker) redirector(r *Redirector) {

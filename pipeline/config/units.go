@@ -36,6 +36,16 @@ type AutoDuration struct {
 // Size is bytes: 512, 64KB, 130MB, 10GB; 1 MB = 10⁶ B (DESIGN §4.1).
 type Size int64
 
+// String returns the size in the largest unit in which it is a whole number.
+func (s Size) String() string {
+	for _, u := range sizeUnits {
+		if n := int64(s); n != 0 && n%u.factor == 0 {
+			return strconv.FormatInt(n/u.factor, 10) + u.suffix
+		}
+	}
+	return "0"
+}
+
 // Rate is bytes per time: 117MB/h, 5MB/s, 1GB/d. It is held per day, so that
 // per second, minute, hour and day are all exact.
 type Rate struct{ PerDay int64 }

@@ -198,5 +198,5 @@ func (c *Config) Notes() []string {
 	if d := Default(); fmt.Sprint(c.Split) != fmt.Sprint(d.Split) || fmt.Sprint(c.Servers) != fmt.Sprint(d.Servers) || fmt.Sprint(c.Coding) != fmt.Sprint(d.Coding) {
 		notes = append(notes, "split, servers and coding are read and checked; this version decides placement only")
 	}
-	return notes
+	return append(notes, c.peerNotes()...)
 }
