@@ -215,7 +215,11 @@ func (p *Pool) note(change func()) {
 		}
 	}
 	if p.board.panicked != panicked {
-		p.o.Logger.Error().Str("pool", p.o.Name).Bool("panic", p.board.panicked).Msg("all servers are bad: all are used")
+		if p.board.panicked {
+			p.o.Logger.Error().Str("pool", p.o.Name).Bool("panic", true).Msg("all servers are bad: all are used")
+		} else {
+			p.o.Logger.Info().Str("pool", p.o.Name).Bool("panic", false).Msg("the panic is over: not all servers are bad any more")
+		}
 	}
 }
 

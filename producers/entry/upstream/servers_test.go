@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/rs/zerolog"
 
 	"penstock/infra/clock"
 )
@@ -225,6 +226,7 @@ func TestPanic(t *testing.T) {
 		var mu sync.Mutex
 		answer := "HTTP/1.1 502 X\r\nContent-Length: 0\r\n\r\n"
 		m := clock.NewManual(time.Unix(0, 0))
+		var log logged
 		o := Options{Clock: m, Retry: Retry{Attempts: 1}}
 		for range n {
 			o.Servers = append(o.Servers, Server{URL: serveRaw(t, func(_ int, c net.Conn, r *bufio.Reader) {
@@ -240,6 +242,7 @@ func TestPanic(t *testing.T) {
 			}).URL})
 		}
 		p := newPool(t, o)
+		p.o.Logger = zerolog.New(&log)
 		for range 100 {
 			if got := do(p, newRequest(t, "GET", "/", "")); got.status != 502 {
 				t.Fatalf("%d servers: %v", n, got)
@@ -265,6 +268,11 @@ func TestPanic(t *testing.T) {
 		do(p, newRequest(t, "GET", "/", ""))
 		if now, _ := p.Panic(); now {
 			t.Errorf("%d servers are well, and there is panic", n)
+		}
+		for _, want := range []string{`"level":"error","pool":"","panic":true,"message":"all servers are bad`, `"level":"info","pool":"","panic":false,"message":"the panic is over`} {
+			if got := log.String(); strings.Count(got, want) != 1 {
+				t.Errorf("%d servers: the log has not once %s:\n%s", n, want, got)
+			}
 		}
 		for _, st := range p.Status() {
 			if st.State != StateUsed {
@@ -297,4 +305,22 @@ func TestBadOptions(t *testing.T) {
 	if err := p.Set([]Server{{URL: "nonsense"}}); err == nil || len(p.Status()) != 1 {
 		t.Errorf("%v, %+v", err, p.Status())
 	}
+}
+
+// logged is a log in memory.
+type logged struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
