@@ -96,7 +96,7 @@ func TestRunsThatCannotBeGivesNoReport(t *testing.T) {
 		code int
 		want string
 	}{
-		{"nothing parses", []string{junk, "-c", world, "--format", "accesslog"}, 1, "nothing of the recording can be read"},
+		{"nothing parses", []string{junk, "-c", world, "--format", "accesslog"}, 1, "none of the first 5 lines can be read"},
 		{"strict", []string{half, "-c", world, "--strict"}, 1, "half.csv line 3"},
 		{"bad configuration", []string{good, "-c", bad}, 2, "bad.yaml:3: placment"},
 		{"unsupported speed", []string{good, "-c", world, "--speed", "fast"}, 2, "expected max or a factor"},

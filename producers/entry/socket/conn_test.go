@@ -71,8 +71,10 @@ func TestDeadlines(t *testing.T) {
 	if n, err := c.Read(make([]byte, 9)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &network) || !network.Timeout() {
 		t.Errorf("read: %d, %v", n, err)
 	}
-	_ = c.SetDeadline(time.Now().Add(20 * time.Millisecond))
-	if n, err := c.Write(make([]byte, 64<<20)); n == 0 || n == 64<<20 || !errors.Is(err, os.ErrDeadlineExceeded) {
+	// More than the sockets hold. How much of it went out is up to the machine.
+	b := make([]byte, 64<<20)
+	_ = c.SetDeadline(time.Now().Add(100 * time.Millisecond))
+	if n, err := c.Write(b); n == len(b) || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("write of what nobody takes: %d, %v", n, err)
 	}
 }
