@@ -49,7 +49,7 @@ const (
 	// followed is the part of the crowd's notebooks that must have come for its data
 	// to count as having followed: some belong to people with friends elsewhere.
 	followed = 0.95
-	// within is the most windows that it may take (issue: within two windows).
+	// within is the most windows that it may take.
 	within = 2
 	// lostAfter is after how many windows data that hasn't come is waited for no
 	// longer.
@@ -57,8 +57,9 @@ const (
 	// warm is the time before a phase whose requests are not looked at: connections
 	// are made, and the last of the data comes.
 	warm = time.Second
-	// maxLag is how late a request may be sent.
-	maxLag = time.Second
+	// maxLag is how late a request may be sent: a busy machine may be late, and delays
+	// count from when a request was due, but one that is later than this shows nothing.
+	maxLag = 3 * time.Second
 	// maxUnderWay is how many requests may be under way.
 	maxUnderWay = 5000
 )
