@@ -113,7 +113,7 @@ func sourceDelays(t *testing.T, at string) map[string]float64 {
 }
 
 // Three minutes of OnlineBoutique: 13 edges, every call, every span in its account,
-// and delays as the proxies of the mesh saw them (issue 5, must show 2).
+// and delays as the proxies of the mesh saw them.
 func TestOnlineBoutique(t *testing.T) {
 	for _, c := range []struct {
 		name, at            string
