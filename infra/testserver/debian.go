@@ -8,11 +8,9 @@ import (
 	"os/exec"
 )
 
-// debianProgram returns the path of a program, and installs the Debian package
-// that holds it before if it is missing and we may. Of several processes at once,
-// one installs and the others wait.
+// debianProgram returns the path of a program of a Debian package.
 func debianProgram(ctx context.Context, program, pack string) (string, error) {
-	find := func() (string, error) {
+	return installed(ctx, pack, func() (string, error) {
 		if path, err := exec.LookPath(program); err == nil {
 			return path, nil
 		}
@@ -21,7 +19,13 @@ func debianProgram(ctx context.Context, program, pack string) (string, error) {
 			return path, nil
 		}
 		return "", errors.New("no " + program + " in PATH or /usr/sbin")
-	}
+	})
+}
+
+// installed returns what find finds, and installs a Debian package before if that
+// is missing and we may. Of several processes at once, one installs and the others
+// wait.
+func installed(ctx context.Context, pack string, find func() (string, error)) (string, error) {
 	path, err := find()
 	if err == nil || os.Geteuid() != 0 {
 		return path, err

@@ -146,26 +146,7 @@ func awaitPostgres(ctx context.Context) error {
 // postgresFolder returns the folder of the newest server's programs. If there is
 // none and we may, Debian's package is installed.
 func postgresFolder(ctx context.Context) (string, error) {
-	folder, err := findPostgres()
-	if err == nil || os.Geteuid() != 0 {
-		return folder, err
-	}
-	cache, err := cacheFolder("debian")
-	if err != nil {
-		return "", err
-	}
-	unlock, err := lockFolder(ctx, cache)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if folder, err := findPostgres(); err == nil {
-		return folder, nil
-	}
-	if err := aptInstall(ctx, "postgresql"); err != nil {
-		return "", err
-	}
-	return findPostgres()
+	return installed(ctx, "postgresql", findPostgres)
 }
 
 func findPostgres() (string, error) {
