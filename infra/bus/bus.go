@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"penstock/infra/clock"
 	"penstock/schemas/window"
 )
 
@@ -214,8 +215,11 @@ func (b *Bus) Client(ctx context.Context, role string) (*Client, error) {
 	if b.patient() {
 		c.patience = newPatience(b, role, c.life)
 		c.widths = window.Widths{Owners: b.wantWindow()}
-	} else if err = c.ask(ctx); err != nil {
-		return nil, err
+	} else {
+		b.awaitBack(ctx)
+		if err = c.ask(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if c.NC, err = b.connect(role, c.life, c.patience); err != nil {
 		return nil, err
@@ -239,6 +243,21 @@ func (b *Bus) Client(ctx context.Context, role string) (*Client, error) {
 		return nil, ErrClosed
 	}
 	return c, nil
+}
+
+// backWithin is how long a new client waits for a connection of the bus's own that
+// was lost a moment ago and is being made again.
+const backWithin = 5 * time.Second
+
+// awaitBack waits while the bus's own connection is being made again. If it does not
+// come back in time, what is asked next says so.
+func (b *Bus) awaitBack(ctx context.Context) {
+	machine := clock.System() // connections go by it, whatever else goes by another
+	for end := machine.Now().Add(backWithin); b.admin.IsReconnecting() && machine.Now().Before(end); {
+		if machine.Sleep(ctx, 10*time.Millisecond) != nil {
+			return
+		}
+	}
 }
 
 // ask reads from the streams what every client must agree on.
