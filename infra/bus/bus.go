@@ -215,11 +215,8 @@ func (b *Bus) Client(ctx context.Context, role string) (*Client, error) {
 	if b.patient() {
 		c.patience = newPatience(b, role, c.life)
 		c.widths = window.Widths{Owners: b.wantWindow()}
-	} else {
-		b.awaitBack(ctx)
-		if err = c.ask(ctx); err != nil {
-			return nil, err
-		}
+	} else if err = c.ask(ctx); err != nil {
+		return nil, err
 	}
 	if c.NC, err = b.connect(role, c.life, c.patience); err != nil {
 		return nil, err
@@ -245,23 +242,34 @@ func (b *Bus) Client(ctx context.Context, role string) (*Client, error) {
 	return c, nil
 }
 
-// backWithin is how long a new client waits for a connection of the bus's own that
-// was lost a moment ago and is being made again.
-const backWithin = 5 * time.Second
+const (
+	// backWithin is how long a new client waits for a connection of the bus's own
+	// that was lost a moment ago and is being made again.
+	backWithin = 5 * time.Second
+	// askWithin is how long one answer is waited for: what was asked over a
+	// connection that is lost is never answered.
+	askWithin = time.Second
+)
 
-// awaitBack waits while the bus's own connection is being made again. If it does not
-// come back in time, what is asked next says so.
-func (b *Bus) awaitBack(ctx context.Context) {
+// ask reads from the streams what every client must agree on. A server that has just
+// come back is asked again.
+func (c *Client) ask(ctx context.Context) error {
 	machine := clock.System() // connections go by it, whatever else goes by another
-	for end := machine.Now().Add(backWithin); b.admin.IsReconnecting() && machine.Now().Before(end); {
+	for end := machine.Now().Add(backWithin); ; {
+		err := c.askOnce(ctx)
+		passing := errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, context.DeadlineExceeded)
+		if !passing || ctx.Err() != nil || machine.Now().After(end) {
+			return err
+		}
 		if machine.Sleep(ctx, 10*time.Millisecond) != nil {
-			return
+			return err
 		}
 	}
 }
 
-// ask reads from the streams what every client must agree on.
-func (c *Client) ask(ctx context.Context) error {
+func (c *Client) askOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
 	var err error
 	if c.partitions, err = c.bus.partitions(ctx, c.bus.js); err != nil {
 		return err
