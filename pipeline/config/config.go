@@ -22,6 +22,9 @@ type Config struct {
 	// Residency binds owners to sites by pattern; the first rule that matches
 	// an owner counts. Without a match all sites are allowed.
 	Residency []Residency `yaml:"residency"`
+	// Components are the parts of the service whose calls are split over sites; none:
+	// nothing is.
+	Components []Component `yaml:"components"`
 	// Split, Servers and Coding steer the other three kinds.
 	Split   Split   `yaml:"split"`
 	Servers Servers `yaml:"servers"`
@@ -155,21 +158,6 @@ type Residency struct {
 	Sites []string `yaml:"sites"`
 }
 
-// Split is the kind of DESIGN §4.2.
-type Split struct {
-	Policy     string   `yaml:"policy"`
-	Window     Duration `yaml:"window"`
-	History    int      `yaml:"history"`
-	MinSamples int      `yaml:"min_samples"`
-	MaxStep    Step     `yaml:"max_step"`
-}
-
-// Step is the largest change of a ratio a period.
-type Step struct {
-	Down float64 `yaml:"down"`
-	Up   float64 `yaml:"up"`
-}
-
 // Servers is the kind of DESIGN §4.3.
 type Servers struct {
 	Policy     string           `yaml:"policy"`
@@ -263,7 +251,7 @@ func Default() Config {
 			Place:     Auto, Traffic: "owner", DeleteAfter: Duration(24 * time.Hour), Cooldown: AutoDuration{Auto: true},
 			Limits: Limits{Moves: 10_000, Bytes: 10_000_000_000}, TTL: AutoDuration{Auto: true}, BackOff: 64,
 		},
-		Split:   Split{Policy: "greedy", Window: Duration(10 * time.Second), History: 5, MinSamples: 30, MaxStep: Step{Down: 0.5, Up: 0.2}},
+		Split:   defaultSplit(),
 		Servers: Servers{Policy: "A1", Window: Duration(time.Second), ServerCost: 1},
 		Coding:  Coding{Policy: "tofec", Window: Duration(10 * time.Second), Connections: 16, KMax: 6, RMax: 2},
 		Bus:     Bus{Partitions: 8, BatchRows: 8192, Flush: Duration(time.Second), Sync: "always", IdleTimeout: Duration(3 * time.Second)},

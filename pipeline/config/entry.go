@@ -7,6 +7,11 @@ import "time"
 type Entry struct {
 	// Listen is the address of the proxy.
 	Listen string `yaml:"listen"`
+	// Internal is the address at which components of the site call others; empty: they
+	// go by themselves.
+	Internal string `yaml:"internal"`
+	// Session keeps a client's calls at one site while that has a share.
+	Session Session `yaml:"session"`
 	// TLS serves HTTPS, and HTTP/2 with it.
 	TLS EntryTLS `yaml:"tls"`
 	// H2C takes HTTP/2 without TLS too.
@@ -142,7 +147,7 @@ type Redirector struct {
 
 func defaultEntry() Entry {
 	return Entry{
-		Listen: "127.0.0.1:8080", Component: "web",
+		Listen: "127.0.0.1:8080", Component: "web", Session: Session{TTL: Duration(time.Hour)},
 		Owner: []Rule{{Path: "/u/{owner}/**"}}, User: []Rule{{Address: true}},
 		Answer: "forward", Unknown: "local", Barrier: Auto,
 		Hold: Duration(time.Second), Replay: 64_000, Drain: Duration(30 * time.Second),

@@ -13,11 +13,11 @@ import (
 	"penstock/producers/entry/strict"
 )
 
-// servers checks the servers of the service at a site.
+// servers checks a list of servers.
 func (c *checker) servers(at string, urls []string) {
 	seen := map[string]bool{}
 	for i, s := range urls {
-		p := fmt.Sprintf("%s.servers[%d]", at, i)
+		p := fmt.Sprintf("%s[%d]", at, i)
 		c.base(p, s)
 		c.need(!seen[s], p, s, "a server that is not listed before")
 		seen[s] = true
@@ -34,6 +34,7 @@ func (c *checker) base(at, s string) {
 func (c *checker) entry(cfg *Config) {
 	e := &cfg.Entry
 	c.address("entry.listen", e.Listen)
+	c.session(e)
 	c.need((e.TLS.Cert == "") == (e.TLS.Key == ""), "entry.tls", "", "both cert and key, or neither")
 	c.need(e.Component != "" && len(e.Component) <= 200, "entry.component", e.Component, "a name of 1 to 200 bytes")
 	c.rules("entry.owner", "owner", e.Owner)

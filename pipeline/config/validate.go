@@ -43,6 +43,8 @@ func validate(cfg *Config, at func(path, got, expected string) Fault, given func
 	c.placement(&cfg.Placement)
 	c.residency(cfg)
 	c.tables(&cfg.Stores.Postgres)
+	c.components(cfg)
+	c.split(cfg)
 	c.others(cfg)
 	c.bus(cfg)
 	c.entry(cfg)
@@ -69,7 +71,7 @@ func (c *checker) sites(cfg *Config) {
 		if s.URL != "" {
 			c.base(p+".url", s.URL)
 		}
-		c.servers(p, s.Servers)
+		c.servers(p+".servers", s.Servers)
 		if s.Store != "" {
 			c.store(p+".store", s.Store, cfg, stores)
 		}
@@ -151,12 +153,6 @@ func (c *checker) residency(cfg *Config) {
 }
 
 func (c *checker) others(cfg *Config) {
-	c.oneOf("split.policy", cfg.Split.Policy, "greedy", "lp", "closest", "redirect", "locality-failover")
-	c.need(cfg.Split.Window > 0, "split.window", cfg.Split.Window.String(), "more than 0")
-	c.need(cfg.Split.History >= 1, "split.history", strconv.Itoa(cfg.Split.History), "at least 1 window")
-	c.need(cfg.Split.MinSamples >= 0, "split.min_samples", strconv.Itoa(cfg.Split.MinSamples), "0 or more")
-	c.between("split.max_step.down", cfg.Split.MaxStep.Down, 0, 1)
-	c.between("split.max_step.up", cfg.Split.MaxStep.Up, 0, 1)
 	c.oneOf("servers.policy", cfg.Servers.Policy, "A1", "A2", "A3", "rr", "wrr", "ll", "cap", "p2c", "peak-ewma", "prequal", "icbs")
 	c.need(cfg.Servers.Window > 0, "servers.window", cfg.Servers.Window.String(), "more than 0")
 	for _, name := range slices.Sorted(maps.Keys(cfg.Servers.Classes)) {
@@ -195,8 +191,11 @@ func (c *checker) bus(cfg *Config) {
 // second look; it is never an error.
 func (c *Config) Notes() []string {
 	var notes []string
-	if d := Default(); fmt.Sprint(c.Split) != fmt.Sprint(d.Split) || fmt.Sprint(c.Servers) != fmt.Sprint(d.Servers) || fmt.Sprint(c.Coding) != fmt.Sprint(d.Coding) {
-		notes = append(notes, "split, servers and coding are read and checked; this version decides placement only")
+	if d := Default(); fmt.Sprint(c.Servers) != fmt.Sprint(d.Servers) || fmt.Sprint(c.Coding) != fmt.Sprint(d.Coding) {
+		notes = append(notes, "servers and coding are read and checked; this version decides placement and split only")
+	}
+	if !c.Splits() && fmt.Sprint(c.Split) != fmt.Sprint(Default().Split) {
+		notes = append(notes, "split steers nothing: there are no components")
 	}
 	return append(notes, c.peerNotes()...)
 }
