@@ -77,7 +77,7 @@ func (c *checker) split(cfg *Config) {
 	for _, x := range []struct {
 		field string
 		v     float64
-	}{{"max_step.down", s.MaxStep.Down}, {"max_step.up", s.MaxStep.Up}, {"damping", s.Damping}, {"failing", s.Failing}} {
+	}{{"max_step.down", s.MaxStep.Down}, {"max_step.up", s.MaxStep.Up}, {"damping", s.Damping}, {"failing", s.Failing}, {"probes.floor", s.Probes.Floor}} {
 		c.need(x.v > 0 && x.v <= 1, "split."+x.field, num(x.v), "more than 0, at most 1")
 	}
 	c.between("split.change", s.Change, 0, 10)
@@ -86,7 +86,6 @@ func (c *checker) split(cfg *Config) {
 	c.need(s.Window <= 0 || s.TTL >= 2*s.Window, "split.ttl", s.TTL.String(), "at least two windows")
 	c.between("split.resolution", float64(s.Resolution), 10, 1_000_000)
 	c.between("split.probes.share", s.Probes.Share, 0, 0.1)
-	c.between("split.probes.floor", s.Probes.Floor, 0, 1)
 	c.between("split.ms_per_usd", s.MSPerUSD, 0, 1e12)
 	for i, g := range s.Colocate {
 		p := fmt.Sprintf("split.colocate[%d]", i)

@@ -220,7 +220,7 @@ func (v *serving) start(ctx context.Context) error {
 		}
 	}
 	if slices.Contains(v.Roles, Decider) {
-		if err := v.startDecider(ctx); err != nil {
+		if err := v.startDeciders(ctx); err != nil {
 			return err
 		}
 	}

@@ -20,33 +20,54 @@ const (
 	stopWithin = 10 * time.Second
 )
 
-// deciding runs the decider of placement, one after another.
+// deciding runs the deciders of a kind, one after another.
 type deciding struct {
 	*serving
+	kind   control.Kind
 	client *bus.Client
 	// now is the one that runs; nil while a fence is waited out.
 	now atomic.Pointer[decider.Decider]
 }
 
-func (v *serving) startDecider(ctx context.Context) error {
-	client, err := v.bus.Client(ctx, "decider")
-	if err != nil {
-		return err
+// startDeciders starts one decider for each kind that the configuration steers.
+func (v *serving) startDeciders(ctx context.Context) error {
+	kinds := []control.Kind{control.Placement}
+	if v.Config.Splits() {
+		kinds = append(kinds, control.Split)
 	}
-	d := &deciding{serving: v, client: client}
-	// What cannot work fails the start, not a part some time later.
-	first, err := d.make(ctx)
-	if err != nil {
-		return err
+	for _, kind := range kinds {
+		client, err := v.bus.Client(ctx, "decider-"+string(kind))
+		if err != nil {
+			return err
+		}
+		d := &deciding{serving: v, kind: kind, client: client}
+		// What cannot work fails the start, not a part some time later.
+		first, err := d.make(ctx)
+		if err != nil {
+			return err
+		}
+		v.watch("decider of "+string(kind), d.waiting)
+		v.parts.Start("decider of "+string(kind), func(ctx context.Context) error { return d.run(ctx, first) })
 	}
-	v.watch("decider of placement", d.waiting)
-	v.parts.Start("decider", func(ctx context.Context) error { return d.run(ctx, first) })
 	return nil
 }
 
-// make makes a decider that knows nothing yet. Where data was before the first
-// decision is read anew: another may have made that decision.
+// make makes a decider that knows nothing yet.
 func (d *deciding) make(ctx context.Context) (*decider.Decider, error) {
+	o := decider.Options{
+		Client: d.client, Mode: control.Advise, Purpose: bus.Serve, StopWithin: stopWithin,
+		Metrics: deciderMeter{d.metrics}, Logger: d.Logger.With().Str("kind", string(d.kind)).Logger(),
+	}
+	if d.kind == control.Split {
+		policy, err := newSplit(d.Config)
+		if err != nil {
+			return nil, err
+		}
+		o.Config, o.Factory, o.TTL = policy.Config(), splitFactory, policy.TTL()
+		return decider.New(o)
+	}
+	// Where data was before the first decision is read anew: another may have made
+	// that decision.
 	imported, err := importedLocations(ctx, d.client)
 	if err != nil {
 		return nil, err
@@ -55,10 +76,8 @@ func (d *deciding) make(ctx context.Context) (*decider.Decider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decider.New(decider.Options{
-		Client: d.client, Config: policy.Config(), Factory: placementFactory, Mode: control.Advise, Purpose: bus.Serve,
-		TTL: d.Config.Placement.ValidFor(), StopWithin: stopWithin, Metrics: deciderMeter{d.metrics}, Logger: d.Logger,
-	})
+	o.Config, o.Factory, o.TTL = policy.Config(), placementFactory, d.Config.Placement.ValidFor()
+	return decider.New(o)
 }
 
 // run decides until the context ends. A decider that another has fenced is done
@@ -73,8 +92,8 @@ func (d *deciding) run(ctx context.Context, one *decider.Decider) error {
 		if !errors.Is(err, decider.ErrFenced) || ctx.Err() != nil {
 			return err
 		}
-		d.metrics.Retries.Inc("decider of "+string(control.Placement), "fenced")
-		d.Logger.Warn().Err(err).Dur("wait", fenceWait).Msg("fenced: another decider has taken over; starting again from what it has written")
+		d.metrics.Retries.Inc("decider of "+string(d.kind), "fenced")
+		d.Logger.Warn().Err(err).Str("kind", string(d.kind)).Dur("wait", fenceWait).Msg("fenced: another decider has taken over; starting again from what it has written")
 		if one, err = d.again(ctx); err != nil || one == nil {
 			return err
 		}
