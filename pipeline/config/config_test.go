@@ -60,6 +60,7 @@ func TestDefaultDocumentSaysTheDefaults(t *testing.T) {
 	normalise := func(c *Config) {
 		c.Residency, c.Servers.Classes, c.Prices.Egress, c.Stores.Postgres.Tables = nil, nil, nil, nil
 		c.Entry.Class, c.Entry.TrustedProxies = nil, nil
+		c.Router.HAProxy, c.Router.XDS, c.Router.Gateway = nil, nil, nil
 		c.Components, c.Split.Colocate, c.Split.Residency, c.Split.Links = nil, nil, nil, nil
 	}
 	normalise(got)
@@ -67,7 +68,7 @@ func TestDefaultDocumentSaysTheDefaults(t *testing.T) {
 	if !reflect.DeepEqual(*got, want) {
 		t.Errorf("the printed document has\n%+v\nthe defaults are\n%+v", *got, want)
 	}
-	for _, section := range []reflect.Type{reflect.TypeFor[Placement](), reflect.TypeFor[Split](), reflect.TypeFor[Entry](), reflect.TypeFor[Redirector]()} {
+	for _, section := range []reflect.Type{reflect.TypeFor[Placement](), reflect.TypeFor[Split](), reflect.TypeFor[Entry](), reflect.TypeFor[Redirector](), reflect.TypeFor[Router]()} {
 		for _, name := range fieldNames(section) {
 			if !strings.Contains(DefaultYAML(), "\n  "+name+":") {
 				t.Errorf("%s of %s is not in the printed document", name, section.Name())

@@ -49,6 +49,7 @@ func validate(cfg *Config, at func(path, got, expected string) Fault, given func
 	c.bus(cfg)
 	c.entry(cfg)
 	c.redirector(&cfg.Redirector)
+	c.router(cfg)
 	return c.faults
 }
 
