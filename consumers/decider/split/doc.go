@@ -76,7 +76,8 @@
 //     most MaxStep.Up. What tells them apart is which moved: the delay of the site
 //     that loses, since the row last changed, or that of the site that wins.
 //   - Change. Without a change of more than Change there is no other plan.
-//   - A table that was refused is not sent again until it changes (P37).
+//   - A table that was refused by all who answered is not sent again until it
+//     changes (P37). One executor that has it is enough for it to be in force.
 //
 // Constraints and the operator's words (evacuate, rollback) pass cooldown and
 // steps; incomplete windows and freezes change nothing.

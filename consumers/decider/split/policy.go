@@ -82,6 +82,7 @@ func (t *Policy) Decide(in decider.Input) decider.Output {
 	for n, s := range t.config.Sites {
 		t.evacuated[n] = slices.Contains(in.Operator.Evacuate, s.Name)
 	}
+	t.judge()
 	l := t.learn(in.Tables, in.Window.End.UnixMicro())
 	w.report(l)
 	if len(in.Incomplete) > 0 {

@@ -154,7 +154,7 @@ func (c *coder) replica(r *replica) {
 
 func (c *coder) scope(s *scope) {
 	c.int(&s.sent)
-	for _, p := range []*uint64{&s.epoch, &s.answered} {
+	for _, p := range []*uint64{&s.epoch, &s.done, &s.bad} {
 		x := int64(*p)
 		c.int(&x)
 		*p = uint64(x)

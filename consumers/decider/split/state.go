@@ -83,12 +83,13 @@ type row struct {
 // scope is a calling component, as a scope of commands.
 type scope struct {
 	sent     int64  // end of the window of the last table that was in force, noTime: none
-	epoch    uint64 // of the last table
-	answered uint64 // the last epoch with an outcome
-	table    string // hash of the table in force
-	advised  string // hash of the last advice
-	refused  string // hash of a table that was refused: it is not sent again
-	failed   int    // tables in a row that failed or were refused
+	epoch   uint64 // the last one with an outcome
+	done    uint64 // the last one that an executor has in force
+	bad     uint64 // one that an executor refused or could not apply, 0: none; judged at the next window
+	table   string // hash of the table in force
+	advised string // hash of the last advice
+	refused string // hash of a table that was refused: it is not sent again
+	failed  int    // tables in a row that failed or were refused everywhere
 	// changes are the tables before each change, oldest first, for a rollback.
 	changes []change
 }

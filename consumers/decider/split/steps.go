@@ -225,8 +225,8 @@ func (w *decision) broken() *control.Reason {
 	return out
 }
 
-// Apply takes an outcome in. A table that was refused or failed is not in force:
-// the one before it is. The same table is not sent again (P37).
+// Apply takes an outcome in. Each executor answers for itself: a table is in force if
+// one of them has it. Which is known at the next window.
 func (t *Policy) Apply(o *control.Outcome) {
 	s := t.state
 	i := entryComponent
@@ -237,17 +237,33 @@ func (t *Policy) Apply(o *control.Outcome) {
 		}
 	}
 	sc := &s.scopes[i]
-	if o.Kind != control.Split || o.Epoch < sc.epoch || o.Epoch == sc.answered {
+	if o.Kind != control.Split || o.Epoch < sc.epoch {
 		return
 	}
-	sc.epoch, sc.answered = o.Epoch, o.Epoch
+	sc.epoch = o.Epoch
 	switch o.Status {
 	case control.Done, control.AlreadyApplied:
+		sc.done = o.Epoch
 		sc.failed, sc.refused = 0, ""
 	case control.Refused, control.Failed:
-		sc.failed++
-		sc.refused = sc.table
-		t.takeBack(sc)
+		if sc.done < o.Epoch {
+			sc.bad = o.Epoch
+		}
+	}
+}
+
+// judge looks at the outcomes since the last window. A table that every executor that
+// answered refused or could not apply is not in force: the one before it is. The
+// same table is not sent again (P37).
+func (t *Policy) judge() {
+	for i := range t.state.scopes {
+		sc := &t.state.scopes[i]
+		if sc.bad > sc.done {
+			sc.failed++
+			sc.refused = sc.table
+			t.takeBack(sc)
+		}
+		sc.bad = 0
 	}
 }
 
