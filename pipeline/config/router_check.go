@@ -78,7 +78,6 @@ func (c *checker) haproxy(cfg *Config, at string, h *RouterHAProxy) {
 	if text := strings.TrimPrefix(h.Address, "tcp:"); h.Address != "" && !strings.Contains(text, "/") && !strings.HasPrefix(text, "unix:") {
 		c.address(at+".address", text)
 	}
-	c.need(h.Timeout >= 0, at+".timeout", h.Timeout.String(), "0s (2s) or more")
 	c.need(len(h.Backends) > 0, at+".backends", "", "the backends whose weights are to be set")
 	backends := map[string]bool{}
 	for i := range h.Backends {
@@ -107,7 +106,6 @@ func (c *checker) xds(cfg *Config, at string, x *RouterXDS) {
 	c.need(address.IsLoopback(address.Host(x.Listen)) || x.TokenFile != "" || x.TLS.ClientCA != "", at+".token_file", "",
 		"a token file or tls.client_ca, since listen is off loopback")
 	c.need(x.Base != "", at+".base", "", "the file with the Envoys' configuration")
-	c.need(x.Wait >= 0, at+".wait", x.Wait.String(), "0s (1s) or more")
 	c.need(len(x.Splits) > 0, at+".splits", "", "the routes or endpoints whose weights are to be set")
 	for i := range x.Splits {
 		s, p := &x.Splits[i], fmt.Sprintf("%s.splits[%d]", at, i)
@@ -115,12 +113,13 @@ func (c *checker) xds(cfg *Config, at string, x *RouterXDS) {
 		route := s.RouteConfig != "" || s.Route != "" || len(s.Clusters) > 0
 		zones := s.Endpoints != "" || len(s.Zones) > 0
 		c.need(route != zones, p, "", "either route_config, route and clusters, or endpoints and zones")
-		if route {
+		switch {
+		case route == zones:
+		case route:
 			c.need(s.RouteConfig != "", p+".route_config", "", "the name of a route configuration")
 			c.need(s.Route != "", p+".route", "", "the name of a route in it")
 			c.each(p+".clusters", "cluster", places(c, cfg, p+".clusters", "the cluster", s.Clusters), s.Clusters)
-		}
-		if zones {
+		case zones:
 			c.need(s.Endpoints != "", p+".endpoints", "", "the name of a cluster")
 			c.each(p+".zones", "zone", places(c, cfg, p+".zones", "the zone", s.Zones), s.Zones)
 		}
@@ -143,7 +142,6 @@ func (c *checker) gateway(cfg *Config, at string, g *RouterGateway) {
 		c.need(ok && (u.Scheme == "https" || u.Scheme == "http" && address.IsLoopback(u.Hostname())), at+".url", g.URL,
 			"an https URL, or an http URL on loopback")
 	}
-	c.need(g.Timeout >= 0, at+".timeout", g.Timeout.String(), "0s (5s) or more")
 	c.need(len(g.Routes) > 0, at+".routes", "", "the rules of HTTPRoutes whose weights are to be set")
 	rules := map[string]bool{}
 	for i := range g.Routes {
