@@ -59,9 +59,13 @@ func (x *Executor) answer(ctx context.Context, o control.Outcome, epoch uint64) 
 		Header:  map[string][]string{control.HeaderSchema: {control.OutcomeSchema}},
 		Data:    body,
 	})
+	id := messageID(&o, epoch)
+	if x.o.Own {
+		id += "/" + subject.Encode(x.role)
+	}
 	var ack *jetstream.PubAck
 	err = x.retry(ctx, "outcome", func(ctx context.Context) (err error) {
-		ack, err = x.o.Client.JS.PublishMsg(ctx, m, jetstream.WithMsgID(messageID(&o, epoch)))
+		ack, err = x.o.Client.JS.PublishMsg(ctx, m, jetstream.WithMsgID(id))
 		return err
 	})
 	switch {

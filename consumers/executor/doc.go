@@ -10,7 +10,9 @@
 // is there. Several processes of one role share one durable consumer; each
 // worker pulls one command at a time and says every quarter of AckWait that it is
 // still at it, so that nothing waits unseen in a buffer and nothing that is
-// worked on is given to another (PROBLEMS P20).
+// worked on is given to another (PROBLEMS P20). Where every process has to carry out
+// every table (Options.Own: routers), each has a durable consumer and outcomes of its
+// own, which begins with the last table of each scope.
 //
 // # Once
 //

@@ -22,6 +22,10 @@ import (
 // of a bus that is away.
 const resumeTries = 25
 
+// OwnFor is for how long the consumer of a process with its own is kept when nobody
+// reads from it.
+const OwnFor = time.Hour
+
 // Options of an executor.
 type Options struct {
 	// AckWait is after how long without a sign of life a command is given to
@@ -39,6 +43,11 @@ type Options struct {
 	Metrics Metrics
 	// Name is this executor in outcomes. Defaults to its role.
 	Name string
+	// Own says that every process has to carry out every command: its consumer is its
+	// own, Role is its name among all, and so are its outcomes. A new one begins with
+	// the last command of each scope, so the kind must be one of tables. The server
+	// removes the consumer of a process that has been gone for OwnFor.
+	Own bool
 	// Role names the durable consumer, which all processes of a role share.
 	// Defaults to "mover" for placement and to the kind for others.
 	Role string
@@ -68,6 +77,9 @@ type Executor struct {
 func New(o Options) (*Executor, error) {
 	if o.Client == nil || o.Target == nil || o.Workers < 0 || o.AckWait < 0 {
 		return nil, fmt.Errorf("executor: a client and a target are needed, and no negative bound: %w", ErrOptions)
+	}
+	if o.Own && (o.Role == "" || o.Target.Kind() == control.Placement) {
+		return nil, fmt.Errorf("executor: a consumer of its own needs a role, and a kind of tables: %w", ErrOptions)
 	}
 	o = o.complete()
 	x := &Executor{o: o, role: o.Role}

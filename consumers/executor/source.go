@@ -44,9 +44,10 @@ const pullWait = 500 * time.Millisecond
 // worker has one; this is far above what anybody runs.
 const maxPending = 1000
 
-// puller is the shared durable consumer of a role.
+// puller is the durable consumer of a role, or a process's own.
 type puller struct {
 	c       *bus.Client
+	own     bool
 	durable jetstream.ConsumerConfig
 
 	mu       sync.Mutex
@@ -56,7 +57,7 @@ type puller struct {
 
 func newPuller(o *Options) *puller {
 	kind := string(o.Target.Kind())
-	return &puller{c: o.Client, durable: jetstream.ConsumerConfig{
+	p := &puller{c: o.Client, own: o.Own, durable: jetstream.ConsumerConfig{
 		Durable:       kind + "-" + subject.Encode(o.Role),
 		Description:   "executors of " + kind,
 		FilterSubject: o.Client.Subject(subject.CommandsOf(kind)),
@@ -66,6 +67,12 @@ func newPuller(o *Options) *puller {
 		MaxDeliver:    -1,
 		MaxAckPending: maxPending,
 	}}
+	if o.Own {
+		p.durable.Description = "executor of " + kind + " with a consumer of its own"
+		p.durable.DeliverPolicy = jetstream.DeliverLastPerSubjectPolicy
+		p.durable.InactiveThreshold = OwnFor
+	}
+	return p
 }
 
 // open binds to the consumer, or makes it. One that somebody deleted is made
@@ -75,7 +82,7 @@ func (p *puller) open(ctx context.Context) error {
 	consumer, err := p.c.JS.Consumer(ctx, stream, config.Durable)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if errors.Is(err, jetstream.ErrConsumerNotFound) && p.floor > 0 {
+	if errors.Is(err, jetstream.ErrConsumerNotFound) && p.floor > 0 && !p.own {
 		config.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
 		config.OptStartSeq = p.floor + 1
 	}
