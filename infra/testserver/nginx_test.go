@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"penstock/infra/processor"
 )
 
 // TestProxies starts NGINX with one answer, and NGINX and HAProxy as proxies in
@@ -51,7 +53,7 @@ listen all
 			if err != nil {
 				t.Fatal(err)
 			}
-			if used, err := ProcessorTime(pid); err != nil || used <= 0 {
+			if used, err := processor.Time(pid); err != nil || used <= 0 {
 				t.Errorf("processor time %v, %v", used, err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"penstock/infra/processor"
 	"penstock/infra/testserver"
 )
 
@@ -95,7 +96,7 @@ func (p *proxy) load(t testing.TB, d time.Duration) {
 
 func processorTime(t testing.TB, pid int) time.Duration {
 	t.Helper()
-	used, err := testserver.ProcessorTime(pid)
+	used, err := processor.Time(pid)
 	if err != nil {
 		t.Fatal(err)
 	}

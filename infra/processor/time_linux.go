@@ -1,4 +1,4 @@
-package testserver
+package processor
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ import (
 // (sysconf(_SC_CLK_TCK)).
 const clockTick = 10 * time.Millisecond
 
-// ProcessorTime is what a process and its children have used of the processors
-// so far, user and system.
-func ProcessorTime(pid int) (time.Duration, error) {
+// Time is what a process and its children have used of the processors so far, user
+// and system. ErrUnknown.
+func Time(pid int) (time.Duration, error) {
 	own, err := ticks(pid)
 	if err != nil {
 		return 0, err
@@ -32,8 +32,8 @@ func ProcessorTime(pid int) (time.Duration, error) {
 			if err != nil {
 				return 0, fmt.Errorf("children of process %d: %w", pid, err)
 			}
-			more, err := ProcessorTime(number)
-			if errors.Is(err, os.ErrNotExist) {
+			more, err := Time(number)
+			if errors.Is(err, ErrUnknown) {
 				continue // it ended just now
 			}
 			if err != nil {
@@ -45,11 +45,14 @@ func ProcessorTime(pid int) (time.Duration, error) {
 	return own, nil
 }
 
+// Own is what a process has used, its children not counted. ErrUnknown.
+func Own(pid int) (time.Duration, error) { return ticks(pid) }
+
 // ticks reads the times of one process, its threads included.
 func ticks(pid int) (time.Duration, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0, fmt.Errorf("times of process: %w", err)
+		return 0, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	// The name in parentheses may hold anything; utime and stime are fields 14 and
 	// 15, of which 3 is the first behind it.
@@ -69,11 +72,25 @@ func ticks(pid int) (time.Duration, error) {
 	return sum, nil
 }
 
-func running(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// Machine is what all processes together have used of all processors since the
+// machine was started: user, nice, system, interrupts, and what a host took.
+func Machine() (time.Duration, error) {
+	b, err := os.ReadFile("/proc/stat")
 	if err != nil {
-		return false
+		return 0, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
-	_, state, _ := strings.Cut(string(b), ") ")
-	return !strings.HasPrefix(state, "Z")
+	first, _, _ := strings.Cut(string(b), "\n")
+	fields := strings.Fields(first)
+	if len(fields) < 9 || fields[0] != "cpu" {
+		return 0, fmt.Errorf("times of the machine: %.100q", first)
+	}
+	var sum time.Duration
+	for _, i := range []int{1, 2, 3, 6, 7, 8} { // 4 and 5 are idle, and waiting for disks
+		n, err := strconv.ParseInt(fields[i], 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("times of the machine: %w", err)
+		}
+		sum += time.Duration(n) * clockTick
+	}
+	return sum, nil
 }
