@@ -47,6 +47,8 @@ type Config struct {
 	Redirector Redirector `yaml:"redirector"`
 	// Router puts split tables to those who carry calls without our entry points.
 	Router Router `yaml:"router"`
+	// Spans is what receivers of spans have in common.
+	Spans Spans `yaml:"spans"`
 	// Privacy says how users are named.
 	Privacy Privacy `yaml:"privacy"`
 	// Telemetry is the endpoint for metrics and health.
@@ -259,7 +261,7 @@ func Default() Config {
 		Bus:     Bus{Partitions: 8, BatchRows: 8192, Flush: Duration(time.Second), Sync: "always", IdleTimeout: Duration(3 * time.Second)},
 		Stores:  Stores{Postgres: Postgres{Schema: "penstock"}},
 		Mover:   Mover{Parallel: 4},
-		Entry:   defaultEntry(), Redirector: defaultRedirector(), Router: defaultRouter(),
+		Entry:   defaultEntry(), Redirector: defaultRedirector(), Router: defaultRouter(), Spans: defaultSpans(),
 		Telemetry: Telemetry{Listen: "127.0.0.1:9464"},
 	}
 }

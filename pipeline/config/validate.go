@@ -50,6 +50,7 @@ func validate(cfg *Config, at func(path, got, expected string) Fault, given func
 	c.entry(cfg)
 	c.redirector(&cfg.Redirector)
 	c.router(cfg)
+	c.spans(cfg)
 	return c.faults
 }
 
