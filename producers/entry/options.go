@@ -14,6 +14,7 @@ import (
 
 	"penstock/infra/clock"
 	"penstock/infra/geo"
+	"penstock/infra/shares"
 	"penstock/producers/entry/identify"
 	"penstock/producers/entry/upstream"
 	"penstock/schemas/event"
@@ -64,6 +65,42 @@ type Site struct {
 	// Peer is the pool of its entry points; nil: no request is forwarded there,
 	// all are redirected. The own site's is not used.
 	Peer Upstream
+}
+
+// ComponentRoute says which requests are for a component, and who serves them here.
+type ComponentRoute struct {
+	// Name of the component. One that is called as Options.Component adds hosts and
+	// a path to it, by which others call it on the internal listener; its Local has to
+	// be nil.
+	Name string
+	// Hosts are names by which requests ask for it, whatever the port: exact, or
+	// *.SUFFIX. Empty: any, if there is a Path.
+	Hosts []string
+	// Path is a pattern of the paths that are for it (identify.CompilePattern).
+	// Empty: any, if there are Hosts. With neither it can be called by its name only.
+	Path string
+	// Public lets requests from outside reach it, by Hosts and Path.
+	Public bool
+	// Local are its servers at this site; nil: none.
+	Local Upstream
+	// Sites are those that may serve it; empty: all. What the table in force says
+	// counts all the same; these bound what is tried when the chosen site fails.
+	Sites []string
+}
+
+// Session keeps the calls of one client for one component at one site, for as long
+// as that is up and has a share. At most one of Cookie and Header is set.
+type Session struct {
+	// Cookie is the name of a cookie that holds the site. The entry point sets it for
+	// clients from outside; for a public component NAME it is called Cookie-NAME.
+	Cookie string
+	// Header is the name of a header of the client's: the name of a site, as the
+	// same header of an answer says it, or an id of the client's own, which is at the
+	// same site as long as the shares allow.
+	Header string
+	// TTL is how long the cookie lasts, from its beginning; 0: as long as the client
+	// runs. It counts in seconds.
+	TTL time.Duration
 }
 
 // ClassRule gives the requests for some paths a class. The first that matches
@@ -127,8 +164,12 @@ type Options struct {
 	// Clock measures requests and paces retries. Defaults to the system's. Sockets
 	// go by the system's clock whatever this one says.
 	Clock clock.Clock
-	// Component is the column to_component; it may be empty.
+	// Component is the column to_component of what is for no other component; it may
+	// be empty. Local are its servers, and owners' data is its own.
 	Component string
+	// Components are the parts of the service that requests can be for, beside
+	// Component. The first whose hosts and path match counts.
+	Components []ComponentRoute
 	// Drain is how long running requests may go on when Run's context has ended.
 	// Defaults to 30 s.
 	Drain time.Duration
@@ -147,6 +188,10 @@ type Options struct {
 	// Hold is how long a request waits for an owner that is being moved. Defaults
 	// to 1 s.
 	Hold time.Duration
+	// Internal is a second address, on which components of the site call others. It
+	// speaks HTTP/1.1 and HTTP/2 without TLS, and who reaches it may call every
+	// component. Empty: there is none.
+	Internal string
 	// JWT says which tokens count.
 	JWT JWT
 	// Limits of what clients may do.
@@ -165,6 +210,9 @@ type Options struct {
 	// PeerKey is the secret among the entry points of one service; without it
 	// a hop counts only from a trusted proxy, and finds out itself who asks for what.
 	PeerKey []byte
+	// ProbeLimit bounds the copies that are sent as probes, as a part of a link's
+	// requests. Defaults to 0.1, which is also the most; negative is none.
+	ProbeLimit float64
 	// Publisher takes the rows; nil: there are none.
 	Publisher Publisher
 	// Registerer gets the metrics; it may be nil.
@@ -180,6 +228,11 @@ type Options struct {
 	// ServerTiming is the metric in Server-Timing that is the service's own time.
 	// Empty: "app", else "total", else the only one with a duration.
 	ServerTiming string
+	// Session keeps a client's calls at one site; the zero value doesn't.
+	Session Session
+	// Shares splits calls over sites; nil: each is served where it is made. Where
+	// peers are to take a share there has to be a PeerKey.
+	Shares *shares.Router
 	// Site is the site of this entry point, one of Sites.
 	Site string
 	// Sites in the order of the configuration.
