@@ -13,6 +13,7 @@ import (
 
 	"penstock/consumers/executor"
 	"penstock/infra/clock"
+	"penstock/infra/shares"
 	"penstock/schemas/control"
 )
 
@@ -24,7 +25,7 @@ type KeeperOptions struct {
 	// Defaults are in force for a calling component without a table and after a ttl
 	// is over. Their epoch is 0. A component without one is left to the target's own
 	// configuration.
-	Defaults []Table
+	Defaults []shares.Table
 	// Every is how often the target is looked at: whether it still has what it was
 	// told, and whether a ttl is over. Defaults to 1 s.
 	Every time.Duration
@@ -45,7 +46,7 @@ type KeeperOptions struct {
 type Keeper struct {
 	o        KeeperOptions
 	tables   executor.Tables
-	defaults map[string]Table
+	defaults map[string]shares.Table
 
 	mu     sync.Mutex
 	scopes map[string]*scope
@@ -53,17 +54,17 @@ type Keeper struct {
 
 // scope is a calling component.
 type scope struct {
-	mu    sync.Mutex // held while the target is told something for it
-	good  Table      // what is in force, or is to be again
-	until time.Time  // zero: for ever
-	has   bool       // good is a table or a default; else it is the target's own business
-	lost  error      // the target has lost good and would not take it again
-	taken uint64     // the epoch that was taken up from the bus and not delivered yet
+	mu    sync.Mutex   // held while the target is told something for it
+	good  shares.Table // what is in force, or is to be again
+	until time.Time    // zero: for ever
+	has   bool         // good is a table or a default; else it is the target's own business
+	lost  error        // the target has lost good and would not take it again
+	taken uint64       // the epoch that was taken up from the bus and not delivered yet
 }
 
 // State is what a keeper knows of a calling component.
 type State struct {
-	Table Table
+	Table shares.Table
 	// Until is when its ttl is over; zero for a default.
 	Until time.Time
 	// Lost says why the target, which has lost the table, would not take it again.
@@ -74,7 +75,7 @@ type State struct {
 var _ executor.Target = (*Keeper)(nil)
 
 // NewKeeper returns a keeper that has told its target nothing yet. ErrOptions,
-// ErrTable and ErrShares for defaults that can't be.
+// shares.ErrTable and shares.ErrShares for defaults that can't be.
 func NewKeeper(o KeeperOptions) (*Keeper, error) {
 	if o.Target == nil || o.History == nil || o.Every < 0 {
 		return nil, fmt.Errorf("keeper: a target and a history are needed, and no negative time: %w", ErrOptions)
@@ -86,7 +87,7 @@ func NewKeeper(o KeeperOptions) (*Keeper, error) {
 	if o.Metrics == nil {
 		o.Metrics = executor.NoMetrics{}
 	}
-	k := &Keeper{o: o, defaults: map[string]Table{}, scopes: map[string]*scope{}}
+	k := &Keeper{o: o, defaults: map[string]shares.Table{}, scopes: map[string]*scope{}}
 	for _, t := range o.Defaults {
 		if err := t.Check(); err != nil {
 			return nil, err
@@ -215,7 +216,7 @@ func (k *Keeper) takeUp(ctx context.Context, from string, all []candidate) error
 	if ctx.Err() != nil {
 		return err
 	}
-	k.owe(from, Table{}, now, err)
+	k.owe(from, shares.Table{}, now, err)
 	return nil
 }
 
@@ -228,7 +229,7 @@ func (k *Keeper) take(from string, epoch uint64) {
 
 // owe notes what Run is to do because a target could not be reached: to put a
 // table, or what comes after one that ended.
-func (k *Keeper) owe(from string, t Table, until time.Time, err error) {
+func (k *Keeper) owe(from string, t shares.Table, until time.Time, err error) {
 	if err == nil {
 		return
 	}
@@ -240,8 +241,8 @@ func (k *Keeper) owe(from string, t Table, until time.Time, err error) {
 	s.good, s.until, s.has = t, until, t.From != ""
 }
 
-func tableFrom(c *control.Command) Table {
-	return Table{From: c.Scope, Epoch: c.Epoch, Rows: c.Split.Table}
+func tableFrom(c *control.Command) shares.Table {
+	return shares.Table{From: c.Scope, Epoch: c.Epoch, Rows: c.Split.Table, Probes: c.Split.Probes}
 }
 
 func end(c *control.Command, sent time.Time) (time.Time, error) {
@@ -255,7 +256,7 @@ func end(c *control.Command, sent time.Time) (time.Time, error) {
 // put is what executor.Tables calls for a table that is new.
 func (k *Keeper) put(ctx context.Context, c *control.Command) (string, error) {
 	if c.Split == nil {
-		return "", fmt.Errorf("a command without a table: %w", ErrTable)
+		return "", fmt.Errorf("a command without a table: %w", shares.ErrTable)
 	}
 	sent, ok := executor.Sent(ctx)
 	if !ok {
@@ -270,7 +271,7 @@ func (k *Keeper) put(ctx context.Context, c *control.Command) (string, error) {
 
 // bring puts a table in place → ready → weight order: no share rises where nothing
 // is ready. What was in force before a start is not asked to be ready again.
-func (k *Keeper) bring(ctx context.Context, t Table, until time.Time, ordered bool) error {
+func (k *Keeper) bring(ctx context.Context, t shares.Table, until time.Time, ordered bool) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
@@ -289,7 +290,7 @@ func (k *Keeper) bring(ctx context.Context, t Table, until time.Time, ordered bo
 	return nil
 }
 
-func (k *Keeper) ready(ctx context.Context, t Table) error {
+func (k *Keeper) ready(ctx context.Context, t shares.Table) error {
 	now, err := k.o.Target.Observe(ctx, t.From)
 	if err != nil {
 		return fmt.Errorf("look at the shares of %.80q: %w", t.From, err)
@@ -345,5 +346,10 @@ func (k *Keeper) known() []string {
 func (k *Keeper) scope(from string) *scope {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return of(k.scopes, from)
+	s := k.scopes[from]
+	if s == nil {
+		s = &scope{}
+		k.scopes[from] = s
+	}
+	return s
 }

@@ -10,6 +10,7 @@ import (
 	"penstock/consumers/executor/router/routertest"
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/shares"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
 )
@@ -26,9 +27,9 @@ func TestOverTheBus(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer outcomes.Close()
-	send := func(epoch uint64, mode control.Mode, shares ...float64) {
+	send := func(epoch uint64, mode control.Mode, parts ...float64) {
 		t.Helper()
-		table := routertest.Table(epoch, shares...)
+		table := routertest.Table(epoch, parts...)
 		end := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 		body, err := control.Encode(&control.Command{
 			Version: 1, Kind: control.Split, Scope: table.From, Epoch: epoch, Mode: mode, TTL: "10m", Supersedes: epoch - 1,
@@ -42,7 +43,7 @@ func TestOverTheBus(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	expect := func(r *router.Router, epoch uint64, status control.Status, target, site string) {
+	expect := func(r *shares.Router, epoch uint64, status control.Status, target, site string) {
 		t.Helper()
 		for _, m := range bustest.Take(t, outcomes, 1) {
 			o, err := control.DecodeOutcome(m.Data)
@@ -54,9 +55,9 @@ func TestOverTheBus(t *testing.T) {
 			t.Errorf("epoch %d: requests go to %s, not %s", epoch, got, site)
 		}
 	}
-	run := func() (*router.Router, *executor.Executor, func()) {
-		r := router.New(router.Options{Sites: routertest.Sites})
-		k, err := router.NewKeeper(router.KeeperOptions{Target: r, History: router.History(c)})
+	run := func() (*shares.Router, *executor.Executor, func()) {
+		r := shares.New(shares.Options{Sites: routertest.Sites})
+		k, err := router.NewKeeper(router.KeeperOptions{Target: router.Local(r), History: router.History(c)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"penstock/consumers/executor/router/routertest"
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/shares"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
 )
@@ -51,7 +52,7 @@ func TestFromTheBus(t *testing.T) {
 	for !x.Ready() {
 		time.Sleep(time.Millisecond)
 	}
-	send := func(table router.Table) {
+	send := func(table shares.Table) {
 		t.Helper()
 		end := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 		body, err := control.Encode(&control.Command{
@@ -74,9 +75,9 @@ func TestFromTheBus(t *testing.T) {
 		}
 		return o
 	}
-	for epoch, shares := range [][]float64{{1, 0, 0}, {0.25, 0.25, 0.5}, {0, 1, 0}} {
+	for epoch, split := range [][]float64{{1, 0, 0}, {0.25, 0.25, 0.5}, {0, 1, 0}} {
 		sent := time.Now()
-		send(routertest.Table(uint64(epoch+1), shares...))
+		send(routertest.Table(uint64(epoch+1), split...))
 		o := outcome()
 		took := time.Since(sent)
 		t.Logf("epoch %d is in force and answered after %v", o.Epoch, took.Round(time.Millisecond))
@@ -85,7 +86,7 @@ func TestFromTheBus(t *testing.T) {
 		}
 		got := w.send(routertest.Link, 40)
 		for i, site := range routertest.Sites {
-			if off := math.Abs(float64(got[site]) - 40*shares[i]); off > 2 || (got[site] == 0) != (shares[i] == 0) { // turns don't begin anew
+			if off := math.Abs(float64(got[site]) - 40*split[i]); off > 2 || (got[site] == 0) != (split[i] == 0) { // turns don't begin anew
 				t.Errorf("epoch %d: %v", o.Epoch, got)
 			}
 		}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"penstock/consumers/executor/router"
+	"penstock/infra/shares"
 )
 
 // Drain takes the servers of a replica out, in all backends, and waits until no
 // request is running there or waiting for them.
-func (t *Target) Drain(ctx context.Context, r router.Replica) (remaining int, err error) {
+func (t *Target) Drain(ctx context.Context, r shares.Replica) (remaining int, err error) {
 	if err := t.takeOut(context.WithoutCancel(ctx), r); err != nil {
 		return 0, err
 	}
@@ -19,12 +19,12 @@ func (t *Target) Drain(ctx context.Context, r router.Replica) (remaining int, er
 			return remaining, err
 		}
 		if t.o.Clock.Sleep(ctx, drainLook) != nil {
-			return remaining, fmt.Errorf("%d at %.80q of %.80q: %w", remaining, r.Site, r.Component, router.ErrRemaining)
+			return remaining, fmt.Errorf("%d at %.80q of %.80q: %w", remaining, r.Site, r.Component, shares.ErrRemaining)
 		}
 	}
 }
 
-func (t *Target) takeOut(ctx context.Context, r router.Replica) error {
+func (t *Target) takeOut(ctx context.Context, r shares.Replica) error {
 	return t.states(ctx, r, func(s *server, sticky bool) string {
 		switch {
 		case s.admin&adminMaintenance != 0, s.admin&adminDrain != 0 && !sticky:
@@ -37,7 +37,7 @@ func (t *Target) takeOut(ctx context.Context, r router.Replica) error {
 }
 
 // Undrain has the servers of a replica take requests again.
-func (t *Target) Undrain(ctx context.Context, r router.Replica) error {
+func (t *Target) Undrain(ctx context.Context, r shares.Replica) error {
 	return t.states(ctx, r, func(s *server, _ bool) string {
 		if s.admin&(adminMaintenance|adminDrains) == 0 {
 			return ""
@@ -47,10 +47,10 @@ func (t *Target) Undrain(ctx context.Context, r router.Replica) error {
 }
 
 // states sets the states of a replica's servers; "" leaves one as it is.
-func (t *Target) states(ctx context.Context, r router.Replica, state func(s *server, sticky bool) string) error {
+func (t *Target) states(ctx context.Context, r shares.Replica, state func(s *server, sticky bool) string) error {
 	backends := t.at(r)
 	if len(backends) == 0 {
-		return fmt.Errorf("no backend has %.80q at %.80q: %w", r.Component, r.Site, router.ErrAbsent)
+		return fmt.Errorf("no backend has %.80q at %.80q: %w", r.Component, r.Site, shares.ErrAbsent)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,7 +93,7 @@ func (t *Target) traffic(ctx context.Context) (map[string]traffic, error) {
 }
 
 // running is how many requests a replica's servers have.
-func (t *Target) running(ctx context.Context, r router.Replica) (n int, err error) {
+func (t *Target) running(ctx context.Context, r shares.Replica) (n int, err error) {
 	traffic, err := t.traffic(ctx)
 	if err != nil {
 		return 0, err

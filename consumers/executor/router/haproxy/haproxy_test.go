@@ -18,13 +18,14 @@ import (
 	"penstock/consumers/executor"
 	"penstock/consumers/executor/router"
 	"penstock/consumers/executor/router/routertest"
+	"penstock/infra/shares"
 	"penstock/infra/testserver"
 	"penstock/schemas/control"
 )
 
-func put(t *testing.T, target *Target, epoch uint64, shares ...float64) int {
+func put(t *testing.T, target *Target, epoch uint64, split ...float64) int {
 	t.Helper()
-	n, err := target.Put(t.Context(), routertest.Table(epoch, shares...))
+	n, err := target.Put(t.Context(), routertest.Table(epoch, split...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +76,9 @@ func TestUnderLoad(t *testing.T) {
 	for served()["west"] == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	for epoch, shares := range [][]float64{{0.62, 0, 0.38}, {0.1, 0.8, 0.1}, {0.2, 0.3, 0.5}} {
+	for epoch, split := range [][]float64{{0.62, 0, 0.38}, {0.1, 0.8, 0.1}, {0.2, 0.3, 0.5}} {
 		began := time.Now()
-		put(t, w.target, uint64(epoch+2), shares...)
+		put(t, w.target, uint64(epoch+2), split...)
 		inForce := time.Since(began)
 		rows, err := w.target.Observe(t.Context(), routertest.Frontend)
 		if err != nil || inForce > time.Second {
@@ -87,19 +88,19 @@ func TestUnderLoad(t *testing.T) {
 		parts := since(before)
 		t.Logf("epoch %d in force after %v; requests %v", epoch+2, inForce.Round(100*time.Microsecond), parts)
 		for i, site := range routertest.Sites {
-			if off := math.Abs(share(rows, site) - shares[i]); off > 1./256 {
-				t.Errorf("epoch %d: %s has %v, not %v", epoch+2, site, share(rows, site), shares[i])
+			if off := math.Abs(share(rows, site) - split[i]); off > 1./256 {
+				t.Errorf("epoch %d: %s has %v, not %v", epoch+2, site, share(rows, site), split[i])
 			}
 			// 8 requests were on their way, and rounding.
-			if off := math.Abs(parts[site] - shares[i]); off > 0.035 {
-				t.Errorf("epoch %d: %s got %v of the requests, not %v", epoch+2, site, parts[site], shares[i])
+			if off := math.Abs(parts[site] - split[i]); off > 0.035 {
+				t.Errorf("epoch %d: %s got %v of the requests, not %v", epoch+2, site, parts[site], split[i])
 			}
 		}
 	}
 	if after := w.foreign(); after != foreign {
 		t.Errorf("foreign servers: before\n%s\nafter\n%s", foreign, after)
 	}
-	if n, err := w.target.Drain(t.Context(), router.Replica{Component: routertest.Search, Site: "north"}); n != 0 || err != nil {
+	if n, err := w.target.Drain(t.Context(), shares.Replica{Component: routertest.Search, Site: "north"}); n != 0 || err != nil {
 		t.Errorf("drain: %d remaining, %v", n, err)
 	}
 	drained := served()
@@ -123,7 +124,7 @@ func TestUnderLoad(t *testing.T) {
 	}
 }
 
-func share(rows []router.Row, site string) float64 {
+func share(rows []shares.Row, site string) float64 {
 	for _, row := range rows {
 		for _, ratio := range row.Ratios {
 			if row.To == routertest.Search && ratio.Site == site {
@@ -191,7 +192,7 @@ func TestReload(t *testing.T) {
 	k, err := router.NewKeeper(router.KeeperOptions{
 		Target: w.target, Every: 20 * time.Millisecond, Logger: zerolog.New(zerolog.NewTestWriter(t)),
 		History:  func(context.Context, func(*control.Command, time.Time) error) error { return nil },
-		Defaults: []router.Table{routertest.Table(0, 0.62, 0, 0.38)},
+		Defaults: []shares.Table{routertest.Table(0, 0.62, 0, 0.38)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -291,12 +292,12 @@ func TestRefusals(t *testing.T) {
 	writes.Rows[0].WritesAt = "east"
 	for name, tc := range map[string]struct {
 		target *Target
-		table  router.Table
+		table  shares.Table
 		err    error
 	}{
 		"weights that don't change": {open(search, fixed), two, ErrRefused},
-		"no such backend":           {open(search, none), two, router.ErrAbsent},
-		"no such server":            {open(search, strange), two, router.ErrAbsent},
+		"no such backend":           {open(search, none), two, shares.ErrAbsent},
+		"no such server":            {open(search, strange), two, shares.ErrAbsent},
 		"a site for writes":         {open(search), writes, ErrWrites},
 		"a level below admin":       {w.open(filepath.Join(w.folder, "low")), table, ErrRefused},
 	} {
@@ -370,8 +371,8 @@ func TestDrainOfStickySessions(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
-	replica := router.Replica{Component: routertest.Search, Site: site}
-	if n, err := target.Drain(short, replica); n != 1 || !errors.Is(err, router.ErrRemaining) {
+	replica := shares.Replica{Component: routertest.Search, Site: site}
+	if n, err := target.Drain(short, replica); n != 1 || !errors.Is(err, shares.ErrRemaining) {
 		t.Errorf("%d remaining, %v", n, err)
 	}
 	for range 10 {

@@ -11,6 +11,7 @@ import (
 	"penstock/consumers/executor"
 	"penstock/consumers/executor/router"
 	"penstock/infra/clock"
+	"penstock/infra/shares"
 )
 
 // Options of a Target.
@@ -37,7 +38,7 @@ type Options struct {
 type Backend struct {
 	// Name is HAProxy's.
 	Name string
-	Link router.Link
+	Link shares.Link
 	// Servers are the names of its servers at each site.
 	Servers map[string][]string
 	// Writes is set for a backend that carries the calls that write, and they alone:

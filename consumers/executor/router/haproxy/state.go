@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"penstock/consumers/executor/router"
+	"penstock/infra/shares"
 )
 
 // server is a server as HAProxy shows it.
@@ -61,7 +61,7 @@ func parseState(answer string) ([]server, error) {
 func understand(line string) error {
 	switch {
 	case strings.Contains(line, "find backend"):
-		return fmt.Errorf("a backend: %w (HAProxy: %.200s)", router.ErrAbsent, line)
+		return fmt.Errorf("a backend: %w (HAProxy: %.200s)", shares.ErrAbsent, line)
 	case strings.Contains(strings.ToLower(line), "permission"):
 		return fmt.Errorf("%w: %.200s", ErrRefused, line)
 	}

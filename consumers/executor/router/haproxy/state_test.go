@@ -11,6 +11,7 @@ import (
 
 	"penstock/consumers/executor/router"
 	"penstock/consumers/executor/router/routertest"
+	"penstock/infra/shares"
 )
 
 // TestParseState reads lists of servers as versions from 1.7 on show them, whose
@@ -38,8 +39,8 @@ func TestParseState(t *testing.T) {
 		t.Errorf("of nothing %+v, %v", got, err)
 	}
 	for answer, want := range map[string]error{
-		"Can't find backend.\n\n":                         router.ErrAbsent,
-		old + "Can't find backend.\n\n":                   router.ErrAbsent,
+		"Can't find backend.\n\n":                         shares.ErrAbsent,
+		old + "Can't find backend.\n\n":                   shares.ErrAbsent,
 		"Permission denied\n\n":                           ErrRefused,
 		"Unknown command. Please enter one of: ...\n":     ErrFormat,
 		"2\n# one two\n1 2\n":                             ErrFormat,
@@ -101,7 +102,7 @@ func TestWeights(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		b := Backend{Name: "b", Servers: map[string][]string{}}
-		servers, shares := map[string]*server{}, map[string]float64{}
+		servers, split := map[string]*server{}, map[string]float64{}
 		sum := 0.0
 		for _, site := range routertest.Sites {
 			for i := range rapid.IntRange(1, 4).Draw(t, "servers") {
@@ -109,12 +110,12 @@ func TestWeights(t *testing.T) {
 				b.Servers[site] = append(b.Servers[site], name)
 				servers[name] = &server{backend: "b", name: name, up: rapid.Bool().Draw(t, "up"), admin: rapid.SampledFrom([]int{0, 0, 1, 8}).Draw(t, "admin")}
 			}
-			shares[site] = rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0.001, 1), rapid.Just(1e-7)).Draw(t, "share")
-			sum += shares[site]
+			split[site] = rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0.001, 1), rapid.Just(1e-7)).Draw(t, "share")
+			sum += split[site]
 		}
-		weights, err := b.weights(shares, servers)
+		weights, err := b.weights(split, servers)
 		if sum == 0 {
-			if !errors.Is(err, router.ErrShares) {
+			if !errors.Is(err, shares.ErrShares) {
 				t.Fatalf("no shares: %v", err)
 			}
 			return
@@ -129,19 +130,19 @@ func TestWeights(t *testing.T) {
 			}
 		}
 		shown := b.shares(servers)
-		for site, share := range shares {
+		for site, share := range split {
 			if (shown[site] == 0) != (share == 0) {
-				t.Fatalf("%v became %v", shares, weights)
+				t.Fatalf("%v became %v", split, weights)
 			}
 			active := b.active(site, servers)
 			// Each server is off by less than a unit of 256 or more, or has one instead
 			// of nothing.
 			if off := math.Abs(shown[site] - share/sum); off > float64(len(servers))/mostWeight {
-				t.Fatalf("%v became %v: %s is off by %v", shares, weights, site, off)
+				t.Fatalf("%v became %v: %s is off by %v", split, weights, site, off)
 			}
 			for _, name := range b.Servers[site] {
 				if share > 0 && weights[name] == 0 {
-					t.Fatalf("server %s of %v, active %d: no weight", name, shares, len(active))
+					t.Fatalf("server %s of %v, active %d: no weight", name, split, len(active))
 				}
 			}
 		}
@@ -171,7 +172,7 @@ func TestOptions(t *testing.T) {
 		"twice":          func(o *Options) { o.Backends = append(o.Backends, o.Backends[0]) },
 		"a server twice": func(o *Options) { o.Backends[0].Servers["west"] = []string{"a"} },
 		"no servers":     func(o *Options) { o.Backends[0].Servers["west"] = nil },
-		"no link":        func(o *Options) { o.Backends[0].Link = router.Link{} },
+		"no link":        func(o *Options) { o.Backends[0].Link = shares.Link{} },
 		"negative time":  func(o *Options) { o.Timeout = -1 },
 	} {
 		o := good()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"penstock/consumers/executor/router"
+	"penstock/infra/shares"
 )
 
 // Target is a running HAProxy. It is safe for concurrent use.
@@ -80,9 +81,9 @@ type plan struct {
 }
 
 // plans finds the backends of a table's rows; rows without one are left to others.
-func (t *Target) plans(table router.Table) (plans []plan, ignored int64, err error) {
+func (t *Target) plans(table shares.Table) (plans []plan, ignored int64, err error) {
 	for _, row := range table.Rows {
-		l := router.Link{From: table.From, FromSite: row.FromSite, To: row.To}
+		l := shares.Link{From: table.From, FromSite: row.FromSite, To: row.To}
 		backends := t.of(func(b *Backend) bool { return b.Link == l })
 		if len(backends) == 0 {
 			ignored++
@@ -101,7 +102,7 @@ func (t *Target) plans(table router.Table) (plans []plan, ignored int64, err err
 			}
 			for site, share := range p.shares {
 				if share > 0 && b.Servers[site] == nil {
-					return nil, 0, fmt.Errorf("backend %s: site %.80q: %w", b.Name, site, router.ErrAbsent)
+					return nil, 0, fmt.Errorf("backend %s: site %.80q: %w", b.Name, site, shares.ErrAbsent)
 				}
 			}
 			plans = append(plans, p)
@@ -121,7 +122,7 @@ func (c change) command() string {
 }
 
 // Put sets the weights that are not as the table says.
-func (t *Target) Put(ctx context.Context, table router.Table) (changes int, err error) {
+func (t *Target) Put(ctx context.Context, table shares.Table) (changes int, err error) {
 	if err := table.Check(); err != nil {
 		return 0, err
 	}
@@ -226,21 +227,21 @@ func rank(c change) int {
 }
 
 // Observe returns the shares that the weights come to.
-func (t *Target) Observe(ctx context.Context, from string) ([]router.Row, error) {
+func (t *Target) Observe(ctx context.Context, from string) ([]shares.Row, error) {
 	backends := t.of(func(b *Backend) bool { return b.Link.From == from && !b.Writes })
 	now, err := t.servers(ctx, backends)
 	if err != nil {
 		return nil, err
 	}
-	var rows []router.Row
+	var rows []shares.Row
 	for _, b := range backends {
-		shares := b.shares(now[b.Name])
-		if shares == nil {
+		split := b.shares(now[b.Name])
+		if split == nil {
 			continue
 		}
-		row := router.Row{FromSite: b.Link.FromSite, To: b.Link.To}
+		row := shares.Row{FromSite: b.Link.FromSite, To: b.Link.To}
 		for _, site := range b.sites() {
-			row.Ratios = append(row.Ratios, router.Ratio{Site: site, Share: shares[site]})
+			row.Ratios = append(row.Ratios, shares.Ratio{Site: site, Share: split[site]})
 		}
 		rows = append(rows, row)
 	}
@@ -248,15 +249,15 @@ func (t *Target) Observe(ctx context.Context, from string) ([]router.Row, error)
 }
 
 // at returns the backends with servers of a replica.
-func (t *Target) at(r router.Replica) []*Backend {
+func (t *Target) at(r shares.Replica) []*Backend {
 	return t.of(func(b *Backend) bool { return b.Link.To == r.Component && b.Servers[r.Site] != nil })
 }
 
 // Ready is nil if each backend of the replica has a usable server there.
-func (t *Target) Ready(ctx context.Context, r router.Replica) error {
+func (t *Target) Ready(ctx context.Context, r shares.Replica) error {
 	backends := t.at(r)
 	if len(backends) == 0 {
-		return fmt.Errorf("no backend has %.80q at %.80q: %w", r.Component, r.Site, router.ErrAbsent)
+		return fmt.Errorf("no backend has %.80q at %.80q: %w", r.Component, r.Site, shares.ErrAbsent)
 	}
 	now, err := t.servers(ctx, backends)
 	if err != nil {
@@ -266,7 +267,7 @@ func (t *Target) Ready(ctx context.Context, r router.Replica) error {
 		active := b.active(r.Site, now[b.Name])
 		switch {
 		case len(active) == 0:
-			return fmt.Errorf("backend %s: no server at %.80q: %w", b.Name, r.Site, router.ErrAbsent)
+			return fmt.Errorf("backend %s: no server at %.80q: %w", b.Name, r.Site, shares.ErrAbsent)
 		case !active[0].usable():
 			return fmt.Errorf("backend %s: no server at %.80q is up: %w", b.Name, r.Site, router.ErrNotReady)
 		}

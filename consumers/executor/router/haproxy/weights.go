@@ -3,7 +3,7 @@ package haproxy
 import (
 	"fmt"
 
-	"penstock/consumers/executor/router"
+	"penstock/infra/shares"
 )
 
 // mostWeight is the greatest weight of a server.
@@ -11,28 +11,28 @@ const mostWeight = 256
 
 // weights returns the weights of a backend's servers for the shares of its sites,
 // by server name. servers are those that HAProxy has.
-func (b *Backend) weights(shares map[string]float64, servers map[string]*server) (map[string]int, error) {
+func (b *Backend) weights(split map[string]float64, servers map[string]*server) (map[string]int, error) {
 	var names []string
 	var parts []float64
 	most := 0.0
 	sum := 0.0
 	for _, site := range b.sites() {
-		sum += shares[site]
+		sum += split[site]
 	}
 	for _, site := range b.sites() {
 		active := b.active(site, servers)
-		if shares[site] > 0 && len(active) == 0 {
-			return nil, fmt.Errorf("backend %s: no server of site %.80q: %w", b.Name, site, router.ErrAbsent)
+		if split[site] > 0 && len(active) == 0 {
+			return nil, fmt.Errorf("backend %s: no server of site %.80q: %w", b.Name, site, shares.ErrAbsent)
 		}
 		for _, s := range active {
-			part := shares[site] / sum / float64(len(active))
+			part := split[site] / sum / float64(len(active))
 			names, parts, most = append(names, s.name), append(parts, part), max(most, part)
 		}
 	}
 	if most == 0 {
-		return nil, fmt.Errorf("backend %s: no site has a share: %w", b.Name, router.ErrShares)
+		return nil, fmt.Errorf("backend %s: no site has a share: %w", b.Name, shares.ErrShares)
 	}
-	given, err := router.Remainder(parts, int(mostWeight/most))
+	given, err := shares.Remainder(parts, int(mostWeight/most))
 	if err != nil {
 		return nil, fmt.Errorf("backend %s: %w", b.Name, err)
 	}
@@ -82,18 +82,18 @@ func (b *Backend) active(site string, servers map[string]*server) []*server {
 
 // shares returns what the weights of servers come to, by site; none if all are 0.
 func (b *Backend) shares(servers map[string]*server) map[string]float64 {
-	shares, sum := map[string]float64{}, 0
+	split, sum := map[string]float64{}, 0
 	for _, site := range b.sites() {
 		for _, s := range b.active(site, servers) {
-			shares[site] += float64(s.weight)
+			split[site] += float64(s.weight)
 			sum += s.weight
 		}
 	}
 	if sum == 0 {
 		return nil
 	}
-	for site := range shares {
-		shares[site] /= float64(sum)
+	for site := range split {
+		split[site] /= float64(sum)
 	}
-	return shares
+	return split
 }

@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"penstock/consumers/executor/router"
 	"penstock/consumers/executor/router/routertest"
+	"penstock/infra/shares"
 	"penstock/infra/testserver"
 )
 
-var second = router.Link{From: routertest.Frontend, FromSite: routertest.East, To: "cart"}
+var second = shares.Link{From: routertest.Frontend, FromSite: routertest.East, To: "cart"}
 
 // world is a real HAProxy in front of real servers: two at East, one at each
 // other site.
@@ -128,7 +128,7 @@ func freeAddress(t *testing.T) string {
 func (w *world) open(address string) *Target {
 	w.t.Helper()
 	at := map[string][]string{"east": {"east-1", "east-2"}, "north": {"north-1"}, "west": {"west-1"}}
-	checkout := router.Link{From: routertest.Checkout, FromSite: routertest.East, To: routertest.Search}
+	checkout := shares.Link{From: routertest.Checkout, FromSite: routertest.East, To: routertest.Search}
 	target, err := New(Options{
 		Address: address, StateFile: w.stateFile, Timeout: 5 * time.Second,
 		Backends: []Backend{
@@ -191,9 +191,9 @@ func (w *world) get(path, cookie string) (site, set string) {
 	return string(b), set
 }
 
-func (w *world) send(l router.Link, n int) map[string]int {
+func (w *world) send(l shares.Link, n int) map[string]int {
 	w.t.Helper()
-	path := map[router.Link]string{routertest.Link: "/search", second: "/cart"}[l]
+	path := map[shares.Link]string{routertest.Link: "/search", second: "/cart"}[l]
 	if l.From == routertest.Checkout {
 		path = "/checkout"
 	}

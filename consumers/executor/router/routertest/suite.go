@@ -9,6 +9,7 @@ import (
 
 	"penstock/consumers/executor"
 	"penstock/consumers/executor/router"
+	"penstock/infra/shares"
 )
 
 // What a World has: component Frontend at site East calls component Search, which
@@ -25,18 +26,18 @@ const (
 var Sites = []string{East, "north", "west"}
 
 // Link is what most cases are about.
-var Link = router.Link{From: Frontend, FromSite: East, To: Search}
+var Link = shares.Link{From: Frontend, FromSite: East, To: Search}
 
 // World is a target in a world of its own.
 type World struct {
 	Target router.Target
 	// Second is another link of Frontend, to a component at the same sites.
-	Second router.Link
+	Second shares.Link
 	// Resolution is by how much a share may be off.
 	Resolution float64
 	// Send sends requests over a link, one after the other, and returns how many came
 	// to each site.
-	Send func(l router.Link, n int) map[string]int
+	Send func(l shares.Link, n int) map[string]int
 	// Hold sends one request over Link that is running at one of the sites when it
 	// returns, and ends with release.
 	Hold func() (site string, release func())
@@ -56,7 +57,7 @@ func Run(t *testing.T, world func(t *testing.T) World) {
 		name string
 		run  func(t *testing.T, w World)
 	}{
-		{"shares", shares},
+		{"shares", spread},
 		{"little is never nothing", little},
 		{"again", again},
 		{"refused", refused},
@@ -72,15 +73,15 @@ func Run(t *testing.T, world func(t *testing.T) World) {
 }
 
 // Table is a table of Link by the order of Sites.
-func Table(epoch uint64, shares ...float64) router.Table {
-	row := router.Row{FromSite: Link.FromSite, To: Link.To}
-	for i, s := range shares {
-		row.Ratios = append(row.Ratios, router.Ratio{Site: Sites[i], Share: s})
+func Table(epoch uint64, split ...float64) shares.Table {
+	row := shares.Row{FromSite: Link.FromSite, To: Link.To}
+	for i, s := range split {
+		row.Ratios = append(row.Ratios, shares.Ratio{Site: Sites[i], Share: s})
 	}
-	return router.Table{From: Link.From, Epoch: epoch, Rows: []router.Row{row}}
+	return shares.Table{From: Link.From, Epoch: epoch, Rows: []shares.Row{row}}
 }
 
-func (w World) put(t *testing.T, table router.Table) int {
+func (w World) put(t *testing.T, table shares.Table) int {
 	t.Helper()
 	n, err := w.Target.Put(t.Context(), table)
 	if err != nil {
@@ -90,12 +91,12 @@ func (w World) put(t *testing.T, table router.Table) int {
 }
 
 // shown checks that the target shows the shares of a table, and its requests too.
-func (w World) shown(t *testing.T, want router.Table) {
+func (w World) shown(t *testing.T, want shares.Table) {
 	t.Helper()
 	w.observed(t, want)
 	for _, row := range want.Rows {
 		const n = 120
-		got := w.Send(router.Link{From: want.From, FromSite: row.FromSite, To: row.To}, n)
+		got := w.Send(shares.Link{From: want.From, FromSite: row.FromSite, To: row.To}, n)
 		sum := 0
 		for _, ratio := range row.Ratios {
 			if off := math.Abs(float64(got[ratio.Site]) - n*ratio.Share); off >= 2+n*w.Resolution {
@@ -109,7 +110,7 @@ func (w World) shown(t *testing.T, want router.Table) {
 	}
 }
 
-func (w World) observed(t *testing.T, want router.Table) {
+func (w World) observed(t *testing.T, want shares.Table) {
 	t.Helper()
 	rows, err := w.Target.Observe(t.Context(), want.From)
 	if err != nil {
@@ -132,8 +133,8 @@ func (w World) observed(t *testing.T, want router.Table) {
 	}
 }
 
-// shares follow one another, and requests with them.
-func shares(t *testing.T, w World) {
+// spread has shares follow one another, and requests with them.
+func spread(t *testing.T, w World) {
 	for i, s := range [][]float64{{0.62, 0, 0.38}, {0, 0, 1}, {1, 0, 0}, {0.25, 0.5, 0.25}, {1. / 3, 1. / 3, 1. / 3}, {0.9, 0.07, 0.03}} {
 		table := Table(uint64(i+1), s...)
 		w.put(t, table)
@@ -172,14 +173,14 @@ func refused(t *testing.T, w World) {
 	partly.Rows = append(partly.Rows, absent.Rows[0])
 	partly.Rows[1].FromSite, partly.Rows[1].To = w.Second.FromSite, w.Second.To // good and bad rows together
 	for name, tc := range map[string]struct {
-		table router.Table
+		table shares.Table
 		err   error
 	}{
-		"absent": {absent, router.ErrAbsent},
-		"partly": {partly, router.ErrAbsent},
-		"all 0":  {Table(2, 0, 0, 0), router.ErrShares},
-		"less":   {Table(2, 1, -1, 0), router.ErrShares},
-		"nobody": {router.Table{Epoch: 2, Rows: good.Rows}, router.ErrTable},
+		"absent": {absent, shares.ErrAbsent},
+		"partly": {partly, shares.ErrAbsent},
+		"all 0":  {Table(2, 0, 0, 0), shares.ErrShares},
+		"less":   {Table(2, 1, -1, 0), shares.ErrShares},
+		"nobody": {shares.Table{Epoch: 2, Rows: good.Rows}, shares.ErrTable},
 	} {
 		if _, err := w.Target.Put(t.Context(), tc.table); !errors.Is(err, tc.err) || errors.Is(err, executor.ErrAgain) {
 			t.Errorf("%s: %v, want %v", name, err, tc.err)
@@ -234,12 +235,12 @@ func foreign(t *testing.T, w World) {
 func ready(t *testing.T, w World) {
 	w.put(t, Table(1, 0.5, 0.5, 0))
 	at := func(site string) error {
-		return w.Target.Ready(t.Context(), router.Replica{Component: Search, Site: site})
+		return w.Target.Ready(t.Context(), shares.Replica{Component: Search, Site: site})
 	}
 	if err := at("west"); err != nil {
 		t.Error(err)
 	}
-	if err := at(Absent); !errors.Is(err, router.ErrAbsent) {
+	if err := at(Absent); !errors.Is(err, shares.ErrAbsent) {
 		t.Errorf("at a site that isn't: %v", err)
 	}
 	w.Up("west", false)
@@ -263,10 +264,10 @@ func ready(t *testing.T, w World) {
 func drain(t *testing.T, w World) {
 	w.put(t, Table(1, 0.4, 0.3, 0.3))
 	site, release := w.Hold()
-	replica := router.Replica{Component: Search, Site: site}
+	replica := shares.Replica{Component: Search, Site: site}
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if n, err := w.Target.Drain(short, replica); n != 1 || !errors.Is(err, router.ErrRemaining) {
+	if n, err := w.Target.Drain(short, replica); n != 1 || !errors.Is(err, shares.ErrRemaining) {
 		t.Errorf("with a request at %s: %d remaining, %v", site, n, err)
 	}
 	if got := w.Send(Link, 60); got[site] != 0 {
@@ -301,7 +302,7 @@ func drain(t *testing.T, w World) {
 func drainOfNone(t *testing.T, w World) {
 	w.put(t, Table(1, 0.4, 0.3, 0.3))
 	for range 2 {
-		if n, err := w.Target.Drain(t.Context(), router.Replica{Component: Search, Site: "west"}); n != 0 || err != nil {
+		if n, err := w.Target.Drain(t.Context(), shares.Replica{Component: Search, Site: "west"}); n != 0 || err != nil {
 			t.Errorf("%d remaining, %v", n, err)
 		}
 	}
@@ -315,7 +316,7 @@ func cutOff(t *testing.T, w World) {
 	good := Table(1, 0.25, 0.25, 0.5)
 	w.put(t, good)
 	heal := w.Cut()
-	replica := router.Replica{Component: Search, Site: "west"}
+	replica := shares.Replica{Component: Search, Site: "west"}
 	_, put := w.Target.Put(t.Context(), Table(2, 1, 0, 0))
 	_, observe := w.Target.Observe(t.Context(), Frontend)
 	_, drained := w.Target.Drain(t.Context(), replica)

@@ -14,6 +14,7 @@ import (
 	"penstock/consumers/executor"
 	"penstock/consumers/executor/router"
 	"penstock/infra/clock"
+	"penstock/infra/shares"
 )
 
 // Units is the resolution: weights of a route, and of a cluster's localities, sum
@@ -31,11 +32,11 @@ type Options struct {
 	// Name is the target in outcomes. Defaults to "xds".
 	Name string
 	// Ready says whether a replica is placed and can take requests; router.ErrNotReady,
-	// router.ErrAbsent. Nil: all that the configuration names are.
-	Ready func(ctx context.Context, r router.Replica) error
+	// shares.ErrAbsent. Nil: all that the configuration names are.
+	Ready func(ctx context.Context, r shares.Replica) error
 	// Running counts the requests that clients have at a replica, for Drain; nil if
 	// nobody knows.
-	Running func(ctx context.Context, r router.Replica) (int, error)
+	Running func(ctx context.Context, r shares.Replica) (int, error)
 	// Splits are what may be changed. Needed.
 	Splits []Split
 	// Wait is how long Put waits for clients to acknowledge. Defaults to 1 s.
@@ -54,7 +55,7 @@ type Base struct {
 // Split is what carries the calls of a link: a route with weighted clusters, or a
 // cluster with localities.
 type Split struct {
-	Link router.Link
+	Link shares.Link
 	// RouteConfig and Route name a route of Base with an action to weighted
 	// clusters; Clusters is which of these stands for which site.
 	RouteConfig, Route string

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc"
 
 	"penstock/consumers/executor/router"
+	"penstock/infra/shares"
 )
 
 // Target serves xDS. It is safe for concurrent use.
@@ -31,21 +32,21 @@ type Target struct {
 
 	mu         sync.Mutex // of all below; never held while waiting
 	good       *served
-	goodTables map[string]router.Table
-	goodDrains map[router.Replica]bool
+	goodTables map[string]shares.Table
+	goodDrains map[shares.Replica]bool
 	current    *served // good, or not confirmed yet
-	tables     map[string]router.Table
-	last       router.Table // what made current
+	tables     map[string]shares.Table
+	last       shares.Table // what made current
 	number     uint64       // of the newest snapshot
 	rejected   map[string]rejection
-	draining   map[router.Replica]bool
+	draining   map[shares.Replica]bool
 	streams    map[streamID]*stream
 	heardOf    chan struct{} // closed when clients have said something
 }
 
 // rejection is a table that a client refused.
 type rejection struct {
-	rows []router.Row
+	rows []shares.Row
 	err  error
 }
 
@@ -68,8 +69,8 @@ func New(o Options) (*Target, error) {
 	}
 	t := &Target{
 		o: o, cache: cachev3.NewSnapshotCache(false, everybody{}, log.LoggerFuncs{}),
-		good: first, goodTables: map[string]router.Table{}, goodDrains: map[router.Replica]bool{}, current: first, tables: map[string]router.Table{}, number: 1,
-		rejected: map[string]rejection{}, draining: map[router.Replica]bool{},
+		good: first, goodTables: map[string]shares.Table{}, goodDrains: map[shares.Replica]bool{}, current: first, tables: map[string]shares.Table{}, number: 1,
+		rejected: map[string]rejection{}, draining: map[shares.Replica]bool{},
 		streams: map[streamID]*stream{}, heardOf: make(chan struct{}),
 	}
 	return t, t.offer()
@@ -110,31 +111,31 @@ func (t *Target) splits(is func(s *Split) bool) []*Split {
 
 // apply writes a table into a configuration; ignored is how many rows no split
 // carries.
-func (t *Target) apply(b *Base, table router.Table, draining map[router.Replica]bool) (ignored int64, err error) {
+func (t *Target) apply(b *Base, table shares.Table, draining map[shares.Replica]bool) (ignored int64, err error) {
 	for _, row := range table.Rows {
-		l := router.Link{From: table.From, FromSite: row.FromSite, To: row.To}
+		l := shares.Link{From: table.From, FromSite: row.FromSite, To: row.To}
 		splits := t.splits(func(s *Split) bool { return s.Link == l })
 		if len(splits) == 0 {
 			ignored++
 			continue
 		}
 		if row.WritesAt != "" && !slices.ContainsFunc(splits, func(s *Split) bool { return s.Writes }) {
-			return 0, fmt.Errorf("writes from %.80q to %.80q at %.80q: nothing of their own for them: %w", row.FromSite, row.To, row.WritesAt, router.ErrTable)
+			return 0, fmt.Errorf("writes from %.80q to %.80q at %.80q: nothing of their own for them: %w", row.FromSite, row.To, row.WritesAt, shares.ErrTable)
 		}
 		for _, s := range splits {
-			shares := map[string]float64{}
+			split := map[string]float64{}
 			for _, ratio := range row.Ratios {
-				shares[ratio.Site] = ratio.Share
+				split[ratio.Site] = ratio.Share
 			}
 			if s.Writes && row.WritesAt != "" {
-				shares = map[string]float64{row.WritesAt: 1}
+				split = map[string]float64{row.WritesAt: 1}
 			}
-			for site, share := range shares {
+			for site, share := range split {
 				if share > 0 && s.sites()[site] == "" {
-					return 0, fmt.Errorf("from %.80q to %.80q: site %.80q: %w", row.FromSite, row.To, site, router.ErrAbsent)
+					return 0, fmt.Errorf("from %.80q to %.80q: site %.80q: %w", row.FromSite, row.To, site, shares.ErrAbsent)
 				}
 			}
-			if err := s.set(b, without(shares, row.To, draining)); err != nil {
+			if err := s.set(b, without(split, row.To, draining)); err != nil {
 				return 0, err
 			}
 		}
@@ -144,30 +145,30 @@ func (t *Target) apply(b *Base, table router.Table, draining map[router.Replica]
 
 // without takes the shares of draining replicas away, unless nobody would be left
 // (PROBLEMS P31).
-func without(shares map[string]float64, to string, draining map[router.Replica]bool) map[string]float64 {
-	left, sum := maps.Clone(shares), 0.0
-	for site, share := range shares {
-		if draining[router.Replica{Component: to, Site: site}] {
+func without(split map[string]float64, to string, draining map[shares.Replica]bool) map[string]float64 {
+	left, sum := maps.Clone(split), 0.0
+	for site, share := range split {
+		if draining[shares.Replica{Component: to, Site: site}] {
 			left[site] = 0
 		} else {
 			sum += share
 		}
 	}
 	if sum == 0 {
-		return shares
+		return split
 	}
 	return left
 }
 
 // build makes the configuration of tables.
-func (t *Target) build(tables map[string]router.Table, draining map[router.Replica]bool) (b Base, ignored int64, err error) {
+func (t *Target) build(tables map[string]shares.Table, draining map[shares.Replica]bool) (b Base, ignored int64, err error) {
 	b = t.o.Base.clone()
 	for _, s := range t.o.Splits { // a drain holds without a table too
-		shares, err := s.shares(&b)
+		split, err := s.shares(&b)
 		if err != nil {
 			return b, 0, err
 		}
-		if left := without(shares, s.Link.To, draining); !maps.Equal(left, shares) {
+		if left := without(split, s.Link.To, draining); !maps.Equal(left, split) {
 			if err := s.set(&b, left); err != nil {
 				return b, 0, err
 			}
@@ -185,7 +186,7 @@ func (t *Target) build(tables map[string]router.Table, draining map[router.Repli
 
 // change brings other tables into force, and waits for clients to say what they
 // think of that.
-func (t *Target) change(ctx context.Context, cause router.Table, edit func(tables map[string]router.Table, draining map[router.Replica]bool)) (changes int, err error) {
+func (t *Target) change(ctx context.Context, cause shares.Table, edit func(tables map[string]shares.Table, draining map[shares.Replica]bool)) (changes int, err error) {
 	t.turn.Lock()
 	defer t.turn.Unlock()
 	mine, changes, err := t.step(cause, edit)
@@ -196,11 +197,11 @@ func (t *Target) change(ctx context.Context, cause router.Table, edit func(table
 }
 
 // step serves the next snapshot.
-func (t *Target) step(cause router.Table, edit func(tables map[string]router.Table, draining map[router.Replica]bool)) (*served, int, error) {
+func (t *Target) step(cause shares.Table, edit func(tables map[string]shares.Table, draining map[shares.Replica]bool)) (*served, int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r, was := t.rejected[cause.From]; was && cause.From != "" {
-		if router.SameRows(r.rows, cause.Rows) {
+		if shares.SameRows(r.rows, cause.Rows) {
 			return nil, 0, r.err
 		}
 		delete(t.rejected, cause.From)
@@ -233,7 +234,7 @@ func (t *Target) step(cause router.Table, edit func(tables map[string]router.Tab
 
 // await waits until clients took a snapshot or one refused it. Silence is consent,
 // until it is broken.
-func (t *Target) await(ctx context.Context, mine *served, cause router.Table) error {
+func (t *Target) await(ctx context.Context, mine *served, cause shares.Table) error {
 	timer := t.o.Clock.NewTimer(t.o.Wait)
 	defer timer.Stop()
 	for {
@@ -261,36 +262,36 @@ func (t *Target) await(ctx context.Context, mine *served, cause router.Table) er
 }
 
 // Put serves a snapshot with a table's weights.
-func (t *Target) Put(ctx context.Context, table router.Table) (changes int, err error) {
+func (t *Target) Put(ctx context.Context, table shares.Table) (changes int, err error) {
 	if err := table.Check(); err != nil {
 		return 0, err
 	}
-	return t.change(ctx, table, func(tables map[string]router.Table, _ map[router.Replica]bool) { tables[table.From] = table })
+	return t.change(ctx, table, func(tables map[string]shares.Table, _ map[shares.Replica]bool) { tables[table.From] = table })
 }
 
 // Clear serves a snapshot with the base's weights for a calling component.
 func (t *Target) Clear(ctx context.Context, from string) error {
-	_, err := t.change(ctx, router.Table{From: from}, func(tables map[string]router.Table, _ map[router.Replica]bool) { delete(tables, from) })
+	_, err := t.change(ctx, shares.Table{From: from}, func(tables map[string]shares.Table, _ map[shares.Replica]bool) { delete(tables, from) })
 	return err
 }
 
 // Observe returns the shares that are set, drains apart.
-func (t *Target) Observe(_ context.Context, from string) ([]router.Row, error) {
+func (t *Target) Observe(_ context.Context, from string) ([]shares.Row, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b, _, err := t.build(t.tables, nil)
 	if err != nil {
 		return nil, err
 	}
-	var rows []router.Row
+	var rows []shares.Row
 	for _, s := range t.splits(func(s *Split) bool { return s.Link.From == from && !s.Writes }) {
-		shares, err := s.shares(&b)
+		split, err := s.shares(&b)
 		if err != nil {
 			return nil, err
 		}
-		row := router.Row{FromSite: s.Link.FromSite, To: s.Link.To}
-		for _, site := range slices.Sorted(maps.Keys(shares)) {
-			row.Ratios = append(row.Ratios, router.Ratio{Site: site, Share: shares[site]})
+		row := shares.Row{FromSite: s.Link.FromSite, To: s.Link.To}
+		for _, site := range slices.Sorted(maps.Keys(split)) {
+			row.Ratios = append(row.Ratios, shares.Ratio{Site: site, Share: split[site]})
 		}
 		rows = append(rows, row)
 	}
@@ -299,7 +300,7 @@ func (t *Target) Observe(_ context.Context, from string) ([]router.Row, error) {
 
 // Ready is nil if a replica is in the configuration, isn't draining, and
 // Options.Ready has nothing against it.
-func (t *Target) Ready(ctx context.Context, r router.Replica) error {
+func (t *Target) Ready(ctx context.Context, r shares.Replica) error {
 	if err := t.known(r); err != nil {
 		return err
 	}
@@ -315,9 +316,9 @@ func (t *Target) Ready(ctx context.Context, r router.Replica) error {
 	return t.o.Ready(ctx, r)
 }
 
-func (t *Target) known(r router.Replica) error {
+func (t *Target) known(r shares.Replica) error {
 	if len(t.splits(func(s *Split) bool { return s.Link.To == r.Component && s.sites()[r.Site] != "" })) == 0 {
-		return fmt.Errorf("nothing stands for %.80q at %.80q: %w", r.Component, r.Site, router.ErrAbsent)
+		return fmt.Errorf("nothing stands for %.80q at %.80q: %w", r.Component, r.Site, shares.ErrAbsent)
 	}
 	return nil
 }
@@ -327,16 +328,16 @@ const drainLook = 20 * time.Millisecond
 
 // Drain takes the weight of a replica away and waits until nothing runs there, as
 // Options.Running says. Without it ErrRemaining, with −1: nobody knows.
-func (t *Target) Drain(ctx context.Context, r router.Replica) (remaining int, err error) {
+func (t *Target) Drain(ctx context.Context, r shares.Replica) (remaining int, err error) {
 	if err := t.known(r); err != nil {
 		return 0, err
 	}
-	mark := func(_ map[string]router.Table, draining map[router.Replica]bool) { draining[r] = true }
-	if _, err := t.change(ctx, router.Table{}, mark); err != nil {
+	mark := func(_ map[string]shares.Table, draining map[shares.Replica]bool) { draining[r] = true }
+	if _, err := t.change(ctx, shares.Table{}, mark); err != nil {
 		return 0, err
 	}
 	if t.o.Running == nil {
-		return -1, fmt.Errorf("nobody tells what runs at %.80q of %.80q: %w", r.Site, r.Component, router.ErrRemaining)
+		return -1, fmt.Errorf("nobody tells what runs at %.80q of %.80q: %w", r.Site, r.Component, shares.ErrRemaining)
 	}
 	for {
 		n, err := t.o.Running(context.WithoutCancel(ctx), r)
@@ -344,14 +345,14 @@ func (t *Target) Drain(ctx context.Context, r router.Replica) (remaining int, er
 			return n, err
 		}
 		if t.o.Clock.Sleep(ctx, drainLook) != nil {
-			return n, fmt.Errorf("%d at %.80q of %.80q: %w", n, r.Site, r.Component, router.ErrRemaining)
+			return n, fmt.Errorf("%d at %.80q of %.80q: %w", n, r.Site, r.Component, shares.ErrRemaining)
 		}
 	}
 }
 
 // Undrain gives a replica its weight again.
-func (t *Target) Undrain(ctx context.Context, r router.Replica) error {
-	mark := func(_ map[string]router.Table, draining map[router.Replica]bool) { delete(draining, r) }
-	_, err := t.change(ctx, router.Table{}, mark)
+func (t *Target) Undrain(ctx context.Context, r shares.Replica) error {
+	mark := func(_ map[string]shares.Table, draining map[shares.Replica]bool) { delete(draining, r) }
+	_, err := t.change(ctx, shares.Table{}, mark)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"penstock/consumers/executor/router"
+	"penstock/infra/shares"
 )
 
 // slots are the weights of a configuration that stand for a split's sites; a site
@@ -112,7 +113,7 @@ func (s *Split) units(b *Base) int {
 // set writes the weights for shares. Those of clusters and localities that stand
 // for no site of the split stay. A locality without load has no weight at all: 0 is
 // not valid there.
-func (s *Split) set(b *Base, shares map[string]float64) error {
+func (s *Split) set(b *Base, split map[string]float64) error {
 	found, err := s.slots(b)
 	if err != nil {
 		return err
@@ -121,10 +122,10 @@ func (s *Split) set(b *Base, shares map[string]float64) error {
 	var parts []float64
 	for _, site := range slices.Sorted(maps.Keys(found)) {
 		for _, slot := range found[site] {
-			at, parts = append(at, slot), append(parts, shares[site]/float64(len(found[site])))
+			at, parts = append(at, slot), append(parts, split[site]/float64(len(found[site])))
 		}
 	}
-	units, err := router.Remainder(parts, s.units(b))
+	units, err := shares.Remainder(parts, s.units(b))
 	if err != nil {
 		return fmt.Errorf("from %.80q to %.80q: %w", s.Link.FromSite, s.Link.To, err)
 	}
@@ -143,17 +144,17 @@ func (s *Split) shares(b *Base) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	shares, sum := map[string]float64{}, 0.0
+	split, sum := map[string]float64{}, 0.0
 	for site, all := range found {
 		for _, slot := range all {
-			shares[site] += float64((*slot).GetValue())
+			split[site] += float64((*slot).GetValue())
 			sum += float64((*slot).GetValue())
 		}
 	}
-	for site := range shares {
+	for site := range split {
 		if sum > 0 {
-			shares[site] /= sum
+			split[site] /= sum
 		}
 	}
-	return shares, nil
+	return split, nil
 }

@@ -23,11 +23,12 @@ import (
 
 	"penstock/consumers/executor/router"
 	"penstock/consumers/executor/router/routertest"
+	"penstock/infra/shares"
 )
 
 var (
-	second   = router.Link{From: routertest.Frontend, FromSite: routertest.East, To: "cart"}
-	checkout = router.Link{From: routertest.Checkout, FromSite: routertest.East, To: routertest.Search}
+	second   = shares.Link{From: routertest.Frontend, FromSite: routertest.East, To: "cart"}
+	checkout = shares.Link{From: routertest.Checkout, FromSite: routertest.East, To: routertest.Search}
 )
 
 // The splits of the world: two routes with weighted clusters, and a cluster with
@@ -126,16 +127,16 @@ type world struct {
 	mu      sync.Mutex
 	down    map[string]bool
 	running map[string]int
-	credit  map[router.Link]map[string]int
+	credit  map[shares.Link]map[string]int
 }
 
 // open starts a target and its server; follow has clients follow it.
 func open(t *testing.T, edit func(o *Options)) *world {
 	t.Helper()
-	w := &world{t: t, down: map[string]bool{}, running: map[string]int{}, credit: map[router.Link]map[string]int{}}
+	w := &world{t: t, down: map[string]bool{}, running: map[string]int{}, credit: map[shares.Link]map[string]int{}}
 	o := Options{
 		Base: base(t), Splits: splits(), Wait: 10 * time.Second,
-		Ready: func(_ context.Context, r router.Replica) error {
+		Ready: func(_ context.Context, r shares.Replica) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if w.down[r.Site] {
@@ -143,7 +144,7 @@ func open(t *testing.T, edit func(o *Options)) *world {
 			}
 			return nil
 		},
-		Running: func(_ context.Context, r router.Replica) (int, error) {
+		Running: func(_ context.Context, r shares.Replica) (int, error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return w.running[r.Site], nil
@@ -207,12 +208,12 @@ func (w *world) unanswered() (n int) {
 	return n
 }
 
-func (w *world) split(l router.Link) *Split {
+func (w *world) split(l shares.Link) *Split {
 	return w.target.splits(func(s *Split) bool { return s.Link == l })[0]
 }
 
 // pick is what an Envoy does with weights, in turns.
-func (w *world) pick(l router.Link) string {
+func (w *world) pick(l shares.Link) string {
 	w.t.Helper()
 	weights := w.whole.weights(w.split(l))
 	if others := w.delta.weights(w.split(l)); !maps.Equal(weights, others) {
@@ -242,7 +243,7 @@ func (w *world) pick(l router.Link) string {
 func (w *world) suite() routertest.World {
 	return routertest.World{
 		Target: w.target, Second: second, Resolution: 1. / Units,
-		Send: func(l router.Link, n int) map[string]int {
+		Send: func(l shares.Link, n int) map[string]int {
 			got := map[string]int{}
 			for range n {
 				got[w.pick(l)]++

@@ -19,11 +19,12 @@ import (
 	"penstock/consumers/executor"
 	"penstock/consumers/executor/router"
 	"penstock/consumers/executor/router/routertest"
+	"penstock/infra/shares"
 )
 
 // both is a table for the two links of Frontend.
-func both(epoch uint64, shares ...float64) router.Table {
-	t := routertest.Table(epoch, shares...)
+func both(epoch uint64, split ...float64) shares.Table {
+	t := routertest.Table(epoch, split...)
 	row := t.Rows[0]
 	row.To = second.To
 	t.Rows = append(t.Rows, row)
@@ -39,16 +40,16 @@ func TestThousandChanges(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 1000))
 	const changes = 1000
 	for epoch := range uint64(changes) {
-		shares := []float64{random.Float64(), random.Float64(), float64(random.IntN(2)) * random.Float64()}
-		table := both(epoch+1, shares...)
+		split := []float64{random.Float64(), random.Float64(), float64(random.IntN(2)) * random.Float64()}
+		table := both(epoch+1, split...)
 		if _, err := w.target.Put(t.Context(), table); err != nil {
 			t.Fatal(err)
 		}
-		units, err := router.Remainder(shares, Units)
+		units, err := shares.Remainder(split, Units)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range []router.Link{routertest.Link, second} {
+		for _, l := range []shares.Link{routertest.Link, second} {
 			for name, c := range map[string]*client{"whole": w.whole, "delta": w.delta} {
 				weights := c.weights(w.split(l))
 				for i, site := range routertest.Sites {
@@ -76,12 +77,12 @@ func mostNorth(b Base) error {
 	if len(b.Routes) == 0 {
 		return nil
 	}
-	shares, err := s.shares(&b)
+	split, err := s.shares(&b)
 	if err != nil {
 		return err
 	}
-	if shares["north"] > 0.9 {
-		return fmt.Errorf("north has %v", shares["north"])
+	if split["north"] > 0.9 {
+		return fmt.Errorf("north has %v", split["north"])
 	}
 	return nil
 }
@@ -203,7 +204,7 @@ func TestRefusedDrain(t *testing.T) {
 	if _, err := w.target.Put(t.Context(), both(1, 0.5, 0.5, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.target.Drain(t.Context(), router.Replica{Component: routertest.Search, Site: "east"}); !errors.Is(err, ErrRefused) {
+	if _, err := w.target.Drain(t.Context(), shares.Replica{Component: routertest.Search, Site: "east"}); !errors.Is(err, ErrRefused) {
 		t.Errorf("drain: %v", err)
 	}
 	if _, err := w.target.Put(t.Context(), both(2, 0.4, 0.6, 0)); err != nil {
@@ -221,7 +222,7 @@ func TestNobodyListens(t *testing.T) {
 	if _, err := w.target.Put(t.Context(), both(1, 0.25, 0.25, 0.5)); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := w.target.Drain(t.Context(), router.Replica{Component: routertest.Search, Site: "west"}); n != -1 || !errors.Is(err, router.ErrRemaining) {
+	if n, err := w.target.Drain(t.Context(), shares.Replica{Component: routertest.Search, Site: "west"}); n != -1 || !errors.Is(err, shares.ErrRemaining) {
 		t.Errorf("a drain that nobody can see: %d, %v", n, err)
 	}
 	w.follow(&client{}, &client{})
@@ -268,7 +269,7 @@ func TestOptions(t *testing.T) {
 	}{
 		"no splits":          {func(o *Options) { o.Splits = nil }, router.ErrOptions},
 		"negative time":      {func(o *Options) { o.Wait = -1 }, router.ErrOptions},
-		"no link":            {func(o *Options) { o.Splits[0].Link = router.Link{} }, router.ErrOptions},
+		"no link":            {func(o *Options) { o.Splits[0].Link = shares.Link{} }, router.ErrOptions},
 		"route and zones":    {func(o *Options) { o.Splits[0].Endpoints, o.Splits[0].Zones = "cart", o.Splits[2].Zones }, router.ErrOptions},
 		"no such route":      {func(o *Options) { o.Splits[0].Route = "x" }, router.ErrOptions},
 		"no such cluster":    {func(o *Options) { o.Splits[0].Clusters = map[string]string{"east": "x"} }, router.ErrOptions},
@@ -295,7 +296,7 @@ func TestWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := target.Put(context.Background(), table); !errors.Is(err, router.ErrTable) {
+	if _, err := target.Put(context.Background(), table); !errors.Is(err, shares.ErrTable) {
 		t.Errorf("without: %v", err)
 	}
 	o.Splits[1].Link, o.Splits[1].Writes = routertest.Link, true
@@ -306,8 +307,8 @@ func TestWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"east", "west"} {
-		if shares, err := target.o.Splits[i].shares(&target.current.base); err != nil || shares[want] != 1 {
-			t.Errorf("split %d: %v, %v", i, shares, err)
+		if split, err := target.o.Splits[i].shares(&target.current.base); err != nil || split[want] != 1 {
+			t.Errorf("split %d: %v, %v", i, split, err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package router
+package shares
 
 import (
 	"fmt"
@@ -34,6 +34,7 @@ func tableOf(from int, epoch uint64) Table {
 				row.Ratios = append(row.Ratios, Ratio{Site: fmt.Sprint("site-", s), Share: float64(1+(s+to+int(epoch))%10) / 55})
 			}
 			t.Rows = append(t.Rows, row)
+			t.Probes = append(t.Probes, Probe{FromSite: row.FromSite, To: row.To, Site: "site-3", Share: 0.02})
 		}
 	}
 	return t
@@ -74,7 +75,15 @@ func BenchmarkPick(b *testing.B) {
 		b.ReportAllocs()
 		i := 0
 		for b.Loop() {
-			r.Enter(links[i%64], "", "").Leave()
+			r.Enter(links[i%64], "", "", false).Leave()
+			i++
+		}
+	})
+	b.Run("probe", func(b *testing.B) {
+		b.ReportAllocs()
+		i := 0
+		for b.Loop() {
+			r.Probe(links[i%64])
 			i++
 		}
 	})

@@ -1,4 +1,4 @@
-package router
+package shares
 
 import (
 	"fmt"
@@ -23,6 +23,8 @@ type Table struct {
 	// Epoch is the command's; 0 is the configured default's.
 	Epoch uint64
 	Rows  []Row
+	// Probes are what requests are to be copied to.
+	Probes []Probe
 }
 
 // Link is where calls come from and which component they are for.
@@ -64,7 +66,7 @@ func (t Table) Check() error {
 			return fmt.Errorf("table of %.80q: from %.80q to %.80q: %w", t.From, row.FromSite, row.To, err)
 		}
 	}
-	return nil
+	return t.checkProbes()
 }
 
 // sites returns the sites that the table names.
@@ -77,6 +79,9 @@ func (t Table) sites() []string {
 		if row.WritesAt != "" {
 			sites = append(sites, row.WritesAt)
 		}
+	}
+	for _, p := range t.Probes {
+		sites = append(sites, p.Site)
 	}
 	slices.Sort(sites)
 	return slices.Compact(sites)
@@ -130,4 +135,10 @@ func SameRows(a, b []Row) bool { return slices.EqualFunc(a, b, same) }
 
 func same(a, b Row) bool {
 	return a.FromSite == b.FromSite && a.To == b.To && a.WritesAt == b.WritesAt && slices.Equal(a.Ratios, b.Ratios)
+}
+
+// concerns says whether the table has anything for a called component.
+func (t Table) concerns(to string) bool {
+	return slices.ContainsFunc(t.Rows, func(row Row) bool { return row.To == to }) ||
+		slices.ContainsFunc(t.Probes, func(p Probe) bool { return p.To == to })
 }

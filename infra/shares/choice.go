@@ -1,4 +1,4 @@
-package router
+package shares
 
 import (
 	"math"
@@ -20,6 +20,7 @@ type choice struct {
 	hashes         []uint64        // of the sites' names
 	order          []uint8         // whose turn it is, at each turn of a round
 	visits         []*atomic.Int64 // running requests by site
+	writes         *atomic.Int64   // running requests at the site for writes, nil: none
 
 	turn  *atomic.Uint64
 	start uint64    // what is added to turn for the place in order

@@ -1,4 +1,4 @@
-package router
+package shares
 
 import (
 	"context"
@@ -37,12 +37,15 @@ type Router struct {
 	down     map[Replica]bool
 	draining map[Replica]bool
 	turns    map[Link]*atomic.Uint64
+	probed   map[Link]*atomic.Uint64
 	visits   map[Replica]*atomic.Int64
+	changed  map[string]chan struct{} // by calling component, closed at its next table
 }
 
 // force is everything in force at one moment. It is never changed.
 type force struct {
-	links map[Link]*choice
+	links  map[Link]*choice
+	probes map[Link]*probing
 }
 
 // Choice is where a request goes.
@@ -56,8 +59,6 @@ type Choice struct {
 	running *atomic.Int64
 }
 
-var _ Target = (*Router)(nil)
-
 // New returns a router with nothing in force: all calls stay at their site.
 func New(o Options) *Router {
 	if o.Clock == nil {
@@ -69,7 +70,8 @@ func New(o Options) *Router {
 	r := &Router{
 		o: o, sites: map[string]bool{}, tables: map[string]Table{}, newest: map[string]uint64{},
 		down: map[Replica]bool{}, draining: map[Replica]bool{},
-		turns: map[Link]*atomic.Uint64{}, visits: map[Replica]*atomic.Int64{},
+		turns: map[Link]*atomic.Uint64{}, probed: map[Link]*atomic.Uint64{}, visits: map[Replica]*atomic.Int64{},
+		changed: map[string]chan struct{}{},
 	}
 	for _, s := range o.Sites {
 		r.sites[s] = true
@@ -116,19 +118,22 @@ func (r *Router) Writes(l Link, key string) Choice {
 	if c == nil || c.row.WritesAt == "" {
 		return r.Pick(l, key)
 	}
-	return Choice{Site: c.row.WritesAt, Epoch: c.epoch, Known: true}
+	return Choice{Site: c.row.WritesAt, Epoch: c.epoch, Known: true, running: c.writes}
 }
 
-// Enter is Pick, or Stay where site is given and the session may stay, for a
-// request that Drain is to wait for. The request ends with Choice.Leave.
-func (r *Router) Enter(l Link, key, site string) Choice {
+// Enter is Pick, or Stay where site is given and the session may stay, or Writes
+// for a request that writes, which no session keeps from there; for a request that
+// Drain is to wait for. The request ends with Choice.Leave.
+func (r *Router) Enter(l Link, key, site string, write bool) Choice {
 	for {
 		f := r.force.Load()
-		choice, stays := Choice{}, false
-		if site != "" {
-			choice, stays = r.Stay(l, site)
+		choice, found := Choice{}, false
+		if c := f.links[l]; write && c != nil && c.row.WritesAt != "" {
+			choice, found = r.Writes(l, key), true
+		} else if site != "" {
+			choice, found = r.Stay(l, site)
 		}
-		if !stays {
+		if !found {
 			choice = r.Pick(l, key)
 		}
 		if choice.running == nil || r.begin(f, choice) {
@@ -176,17 +181,21 @@ func (r *Router) Put(_ context.Context, t Table) (changes int, err error) {
 			return 0, fmt.Errorf("table of %.80q: site %.80q: %w", t.From, site, ErrAbsent)
 		}
 	}
-	now := r.tables[t.From]
-	if now.Epoch == t.Epoch && SameRows(now.Rows, t.Rows) {
+	now, has := r.tables[t.From]
+	if has && now.Epoch == t.Epoch && SameRows(now.Rows, t.Rows) && slices.Equal(now.Probes, t.Probes) {
 		return 0, nil
 	}
-	links, changes, err := r.build(t)
+	next, changes, err := r.build(t)
 	if err != nil {
 		return 0, err
 	}
+	if !slices.Equal(now.Probes, t.Probes) {
+		changes++
+	}
 	r.tables[t.From] = t
 	r.newest[t.From] = max(r.newest[t.From], t.Epoch)
-	r.swap(t.From, links)
+	r.swap(t.From, next)
+	r.tell(t.From)
 	return changes, nil
 }
 
@@ -195,29 +204,43 @@ func (r *Router) Put(_ context.Context, t Table) (changes int, err error) {
 func (r *Router) Clear(_ context.Context, from string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if _, has := r.tables[from]; !has {
+		return nil
+	}
 	delete(r.tables, from)
-	r.swap(from, nil)
+	r.swap(from, force{})
+	r.tell(from)
 	return nil
 }
 
-// build makes the rows of a table ready; changes is how many are not what is in
-// force.
-func (r *Router) build(t Table) (links map[Link]*choice, changes int, err error) {
-	links = make(map[Link]*choice, len(t.Rows))
-	before := r.force.Load().links
+// build makes the rows and the probes of a table ready; changes is how many rows
+// are not what is in force.
+func (r *Router) build(t Table) (next force, changes int, err error) {
+	next = force{links: make(map[Link]*choice, len(t.Rows)), probes: map[Link]*probing{}}
+	before := r.force.Load()
 	for _, row := range t.Rows {
 		l := Link{t.From, row.FromSite, row.To}
-		old := before[l]
+		old := before.links[l]
 		c, err := r.ready(l, row, t.Epoch, old)
 		if err != nil {
-			return nil, 0, fmt.Errorf("table of %.80q: from %.80q to %.80q: %w", t.From, row.FromSite, row.To, err)
+			return force{}, 0, fmt.Errorf("table of %.80q: from %.80q to %.80q: %w", t.From, row.FromSite, row.To, err)
 		}
 		if old == nil || old.epoch != t.Epoch || !same(old.row, row) {
 			changes++
 		}
-		links[l] = c
+		next.links[l] = c
 	}
-	return links, changes, nil
+	for l, probes := range t.byLink() {
+		draining := func(site string) bool { return r.draining[Replica{l.To, site}] }
+		p, err := newProbing(probes, draining, of(r.probed, l), before.probes[l])
+		if err != nil {
+			return force{}, 0, fmt.Errorf("table of %.80q: probes from %.80q to %.80q: %w", t.From, l.FromSite, l.To, err)
+		}
+		if p != nil {
+			next.probes[l] = p
+		}
+	}
+	return next, changes, nil
 }
 
 // ready makes a row ready. One that is as it was is used on.
@@ -239,19 +262,29 @@ func (r *Router) ready(l Link, row Row, epoch uint64, old *choice) (*choice, err
 		return nil, err
 	}
 	c.visits, c.turn = visits, of(r.turns, l)
+	if row.WritesAt != "" {
+		c.writes = of(r.visits, Replica{row.To, row.WritesAt})
+	}
 	c.follow(old)
 	return c, nil
 }
 
-// swap replaces the links of one calling component.
-func (r *Router) swap(from string, links map[Link]*choice) {
-	all := maps.Clone(r.force.Load().links)
-	if all == nil {
-		all = map[Link]*choice{}
+// swap replaces what is in force of one calling component.
+func (r *Router) swap(from string, next force) {
+	now := r.force.Load()
+	r.force.Store(&force{links: replaced(now.links, from, next.links), probes: replaced(now.probes, from, next.probes)})
+}
+
+// replaced returns a map without what it has of a calling component, and with what
+// it is to have.
+func replaced[C any](all map[Link]C, from string, next map[Link]C) map[Link]C {
+	left := maps.Clone(all)
+	if left == nil {
+		left = make(map[Link]C, len(next))
 	}
-	maps.DeleteFunc(all, func(l Link, _ *choice) bool { return l.From == from })
-	maps.Copy(all, links)
-	r.force.Store(&force{links: all})
+	maps.DeleteFunc(left, func(l Link, _ C) bool { return l.From == from })
+	maps.Copy(left, next)
+	return left
 }
 
 // Up says whether a replica can take requests, as health checks find. Those that
@@ -272,19 +305,21 @@ func (r *Router) mark(in map[Replica]bool, replica Replica, set bool) {
 	} else {
 		delete(in, replica)
 	}
-	all := maps.Clone(r.force.Load().links)
-	for from, t := range r.tables {
-		concerned := slices.ContainsFunc(t.Rows, func(row Row) bool { return row.To == replica.Component })
-		if !concerned {
+	now := r.force.Load()
+	all := force{links: maps.Clone(now.links), probes: maps.Clone(now.probes)}
+	for _, t := range r.tables {
+		if !t.concerns(replica.Component) {
 			continue
 		}
-		links, _, err := r.build(Table{From: from, Epoch: t.Epoch, Rows: t.Rows})
+		next, _, err := r.build(t)
 		if err != nil {
 			continue // it was built before, and marks make no share less possible
 		}
-		maps.Copy(all, links)
+		maps.Copy(all.links, next.links)
+		maps.DeleteFunc(all.probes, func(l Link, _ *probing) bool { return l.From == t.From })
+		maps.Copy(all.probes, next.probes)
 	}
-	r.force.Store(&force{links: all})
+	r.force.Store(&all)
 }
 
 // Ready is nil unless the site is none, or the replica is down or draining.
@@ -298,13 +333,6 @@ func (r *Router) Ready(_ context.Context, replica Replica) error {
 		return fmt.Errorf("%.80q at %.80q: %w", replica.Component, replica.Site, ErrNotReady)
 	}
 	return nil
-}
-
-// Observe returns the shares that are set for a component, health apart.
-func (r *Router) Observe(_ context.Context, from string) ([]Row, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.tables[from].Rows), nil
 }
 
 // drainLook is how often Drain looks whether requests are still running.

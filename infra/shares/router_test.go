@@ -1,4 +1,4 @@
-package router
+package shares
 
 import (
 	"context"
@@ -401,7 +401,7 @@ func TestDrainUnderRequests(t *testing.T) {
 					before = true
 				default:
 				}
-				c := r.Enter(link, strconv.Itoa(k), "1")
+				c := r.Enter(link, strconv.Itoa(k), "1", false)
 				if before && c.Site == "1" {
 					t.Error("a request came to a drained replica")
 				}
@@ -435,7 +435,7 @@ func TestDrainUnderRequests(t *testing.T) {
 	}
 	close(drained)
 	for range 1000 {
-		r.Enter(link, "", "").Leave()
+		r.Enter(link, "", "", false).Leave()
 	}
 	close(stop)
 	all.Wait()
@@ -461,12 +461,16 @@ func TestBeginAfterADrain(t *testing.T) {
 
 // TestPickAllocatesNothing in any way of choosing.
 func TestPickAllocatesNothing(t *testing.T) {
-	r := with(t, table(1, 0.5, 0.3, 0.2))
+	all := table(1, 0.5, 0.3, 0.2)
+	all.Rows[0].WritesAt, all.Probes = "1", probes(0, 0.3)
+	r := with(t, all)
 	if n := testing.AllocsPerRun(1000, func() {
 		r.Pick(link, "")
 		r.Pick(link, "session")
 		r.Stay(link, "1")
-		r.Enter(link, "session", "").Leave()
+		r.Enter(link, "session", "", false).Leave()
+		r.Enter(link, "session", "1", true).Leave()
+		r.Probe(link)
 		r.Pick(Link{"nobody", "east", "search"}, "")
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

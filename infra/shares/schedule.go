@@ -1,4 +1,4 @@
-package router
+package shares
 
 // schedule lays units out in an order in which every stretch from the beginning
 // holds of each site its part of the stretch to less than one: of n sites, after
