@@ -9,9 +9,9 @@
 // wire the decoders of OTLP, join what makes calls of spans, spanfile the import of
 // recordings.
 //
-// A trace is open until nothing came of it for Window, at most MaxAge; its calls are
-// then published, with times that lie that far back. A publisher that takes them
-// needs a Disorder of at least [Options.Delay].
+// A call is published Window after its end, by which time exporters have sent both
+// halves, however long its trace goes on, with a time that lies that far back. A
+// publisher that takes them needs a Disorder of at least [Options.Delay].
 //
 // Several receivers share traces ([Options.Peers]): each trace has one owner, to which
 // the others send its spans before they answer, so that the halves of a call meet
@@ -24,12 +24,13 @@
 //   - taken, with as many rejected spans as can't be used, and the first reason
 //     (partial success: not to be sent again)
 //   - not a request of OTLP at all: 400, INVALID_ARGUMENT: not to be sent again
+//   - no token where one is needed: 401, UNAUTHENTICATED
 //   - too large: 413, RESOURCE_EXHAUSTED: not to be sent again
 //   - no room, or closing: 503 with Retry-After, UNAVAILABLE with RetryInfo: to be
 //     sent again, and nothing of it has been taken
 //
 // A request that was answered well is in memory and nowhere else: a kill loses what
-// traces are open. Nothing is dropped otherwise: what is refused is said so, and
+// ended in the last [Options.Delay], and traces that go on. Nothing is dropped otherwise: what is refused is said so, and
 // every span that was taken has one fate in penstock_otlp_spans_total.
 //
 // States of a [Receiver]: made by New, serving in Run, closing once the context of

@@ -34,6 +34,12 @@ func (r *Receiver) Handler() http.Handler {
 }
 
 func (r *Receiver) post(w http.ResponseWriter, req *http.Request) {
+	if !r.allowed(req.Header.Get("Authorization")) {
+		r.m.requests.WithLabelValues("http", outcomeToken).Inc()
+		w.Header().Set("WWW-Authenticate", `Bearer realm="penstock"`)
+		http.Error(w, errNoToken, http.StatusUnauthorized)
+		return
+	}
 	kind, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
 	if err != nil || kind != typeProto && kind != typeJSON {
 		r.m.requests.WithLabelValues("http", outcomeKind).Inc()

@@ -27,6 +27,7 @@ const (
 	outcomeLarge   = "too-large"
 	outcomeBad     = "malformed"
 	outcomeKind    = "unsupported"
+	outcomeToken   = "unauthorized"
 )
 
 func newMetrics(r *Receiver) (*metrics, error) {

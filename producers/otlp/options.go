@@ -42,7 +42,8 @@ type Options struct {
 	GRPC, HTTP net.Listener
 	// Logger gets what an operator should see.
 	Logger zerolog.Logger
-	// MaxAge is how long a trace is open at most. Defaults to 6 times Window.
+	// MaxAge is how long a trace is open at most: a longer one is cut, and calls at the
+	// cut may lose a half. Defaults to 10 times Window.
 	MaxAge time.Duration
 	// MaxBody bounds a request, unpacked, in bytes. Defaults to 16 MB.
 	MaxBody int64
@@ -68,25 +69,31 @@ type Options struct {
 	Service join.Service
 	// TLS, if set, secures both listeners.
 	TLS *tls.Config
-	// Window is how long a trace is open after its last span. Defaults to 10 s:
-	// exporters send every 5 s.
+	// Token must be sent by clients and peers as "Authorization: Bearer TOKEN". Empty
+	// takes spans from all, on loopback only.
+	Token string
+	// Window is how long after its end a call waits for its other half. Defaults to
+	// 6 s: exporters send what ended in the last 5 s.
 	Window time.Duration
 }
 
-// Delay is by how much calls are published after they ended, at most, if spans
-// come without delay: what the publisher's Disorder must be.
+// Delay is by how much calls are published after they ended, at most, if they are
+// exported within Window by clocks that agree: what the publisher's Disorder must be.
+// Those of others are late.
 func (o Options) Delay() time.Duration {
 	o.times()
-	return o.MaxAge + o.tick()
+	return o.Window + 4*o.tick()
 }
 
 func (o *Options) times() {
-	o.Window = cmp.Or(o.Window, 10*time.Second)
-	o.MaxAge = cmp.Or(o.MaxAge, 6*o.Window)
+	o.Window = cmp.Or(o.Window, 6*time.Second)
+	o.MaxAge = cmp.Or(o.MaxAge, 10*o.Window)
 }
 
 // tick is how often traces are looked at.
-func (o *Options) tick() time.Duration { return max(o.Window/10, 10*time.Millisecond) }
+func (o *Options) tick() time.Duration {
+	return min(max(o.Window/20, 10*time.Millisecond), 250*time.Millisecond)
+}
 
 func (o *Options) complete() error {
 	if o.Publisher == nil || o.GRPC == nil && o.HTTP == nil {
@@ -100,6 +107,9 @@ func (o *Options) complete() error {
 	}
 	if len(o.Peers) > 0 && o.GRPC == nil {
 		return fmt.Errorf("who shares traces needs a listener for gRPC: %w", ErrOptions)
+	}
+	if err := o.authorized(); err != nil {
+		return err
 	}
 	o.times()
 	o.CloseTimeout = cmp.Or(o.CloseTimeout, 5*time.Second)

@@ -45,6 +45,7 @@ type peers struct {
 	clients []collector.TraceServiceClient
 	down    []atomic.Int64 // µs until which one is passed over
 	m       func(outcome string)
+	marks   []string // metadata of what is sent to them
 }
 
 // dialPeers makes the connections; they are opened when they are first needed.
@@ -52,7 +53,10 @@ func dialPeers(o *Options, m func(string)) (*peers, error) {
 	if len(o.Peers) == 0 {
 		return nil, nil
 	}
-	p := &peers{clock: o.Clock, self: slices.Index(o.Peers, o.Self), m: m, down: make([]atomic.Int64, len(o.Peers))}
+	p := &peers{clock: o.Clock, self: slices.Index(o.Peers, o.Self), m: m, down: make([]atomic.Int64, len(o.Peers)), marks: []string{sharedKey, "1"}}
+	if o.Token != "" {
+		p.marks = append(p.marks, "authorization", bearer+o.Token)
+	}
 	if p.self < 0 {
 		return nil, fmt.Errorf("self %q is not among the peers %q: %w", o.Self, o.Peers, ErrOptions)
 	}
@@ -150,7 +154,7 @@ func (p *peers) send(ctx context.Context, spans []span.Span) (left []span.Span, 
 	}
 	left = by[p.self]
 	gone := make([]bool, len(by))
-	within, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(ctx, sharedKey, "1"), peerTimeout)
+	within, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(ctx, p.marks...), peerTimeout)
 	defer cancel()
 	var group errgroup.Group
 	for i := range by {

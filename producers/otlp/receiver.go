@@ -63,7 +63,7 @@ func New(o Options) (*Receiver, error) {
 		r.decoders <- d
 	}
 	r.joiner = join.New(join.Options{
-		Entries: o.Entries, MaxSpans: o.MaxSpans, Window: o.Window.Microseconds(), MaxAge: o.MaxAge.Microseconds(),
+		Entries: o.Entries, MaxSpans: o.MaxSpans, Live: true, Step: o.tick().Microseconds(), Window: o.Window.Microseconds(), MaxAge: o.MaxAge.Microseconds(),
 	}, func(c *join.Call) {
 		c.Request(&r.row, o.Service)
 		o.Publisher.Publish(&r.row)
@@ -208,7 +208,7 @@ func (r *Receiver) limited(l net.Listener) net.Listener {
 func (r *Receiver) serveGRPC(ctx context.Context) error {
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(int(r.o.MaxBody)), grpc.MaxConcurrentStreams(uint32(max(r.o.Concurrency, 1))),
-		grpc.ConnectionTimeout(10 * time.Second),
+		grpc.ConnectionTimeout(10 * time.Second), grpc.InTapHandle(r.admit),
 	}
 	if r.o.TLS != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(r.o.TLS)))

@@ -366,8 +366,8 @@ func TestOptionsThatCannotBe(t *testing.T) {
 	if _, err := New(o); !errors.Is(err, span.ErrRule) {
 		t.Errorf("a bad rule: %v", err)
 	}
-	if d := (Options{}).Delay(); d != 61*time.Second {
-		t.Errorf("calls are %v late by default, expected 61 s", d)
+	if d := (Options{}).Delay(); d != 7*time.Second {
+		t.Errorf("calls are %v late by default, expected 7 s: a window of 10 s is decided within two", d)
 	}
 }
 

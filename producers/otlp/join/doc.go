@@ -7,6 +7,10 @@
 //	        more spans of it                     what calls were made is remembered:
 //	                                             a half that comes now is late
 //
+// A file's traces are resolved whole. A receiver's ([Options.Live]) may go on for
+// long: its calls are made one by one, each a Window after both halves ended, and
+// the trace is kept so that what comes later finds its parents.
+//
 // A call is where a trace goes from one process to another:
 //
 //	client half   │ server half

@@ -1,6 +1,10 @@
 package join
 
-import "penstock/producers/otlp/span"
+import (
+	"math"
+
+	"penstock/producers/otlp/span"
+)
 
 // Joiner gathers spans by trace and makes calls of them. It is not safe for
 // concurrent use.
@@ -16,15 +20,30 @@ type Joiner struct {
 	resolver    resolver
 	memory      memory
 	stats       Stats
+	looked      int64 // when a Live joiner looked at its traces
 }
 
 // trace is one that is open.
 type trace struct {
 	key         span.Trace
 	spans       []span.Span
-	first, last int64
+	first, last int64 // the least and the greatest Heard of its spans
 	quiet, born link
+	// due is when the next call may be ripe, made are the halves of those that are
+	// made already; both are of a Live joiner.
+	due  int64
+	made map[half]struct{}
+	// parked says that a span is to come that others hang below.
+	parked bool
 }
+
+// half names a half of a span within its trace.
+type half struct {
+	id     span.ID
+	serves bool
+}
+
+func halfOf(n *node) half { return half{n.ID, n.Serves()} }
 
 // New returns a Joiner that calls emit for each call. The call is emit's until it
 // returns.
@@ -62,8 +81,11 @@ func (j *Joiner) Add(now int64, s *span.Span) {
 	if t == nil {
 		t = j.open(key, now)
 	}
+	heard := j.heard(now, s)
 	t.spans = append(t.spans, *s)
-	t.last = now
+	t.spans[len(t.spans)-1].Heard = heard
+	t.parked = false
+	t.first, t.last, t.due = min(t.first, heard), max(t.last, heard), min(t.due, heard+j.o.Window)
 	j.quiet.toEnd(t)
 	j.held++
 	for j.held > j.o.MaxSpans {
@@ -71,6 +93,18 @@ func (j *Joiner) Add(now int64, s *span.Span) {
 		j.close(j.quiet.head)
 	}
 	j.Advance(now)
+}
+
+// heard is when a span's window begins: when it came, or, if now is a time, when it
+// ended, unless its clock can't be believed.
+func (j *Joiner) heard(now int64, s *span.Span) int64 {
+	if !j.o.Live || s.End() == span.Unknown {
+		return now
+	}
+	if end := s.End() / 1000; end <= now && now-end < j.o.Window {
+		return end
+	}
+	return now
 }
 
 // Malformed counts what was found to be no span before it could be added.
@@ -81,6 +115,10 @@ func (j *Joiner) Malformed(n int64) {
 
 // Advance resolves the traces whose time has come.
 func (j *Joiner) Advance(now int64) {
+	if j.o.Live {
+		j.look(now)
+		return
+	}
 	for t := j.quiet.head; t != nil && j.o.Window > 0 && now-t.last >= j.o.Window; t = j.quiet.head {
 		j.close(t)
 	}
@@ -109,7 +147,7 @@ func (j *Joiner) open(key span.Trace, now int64) *trace {
 	} else {
 		t = &trace{}
 	}
-	t.key, t.first = key, now
+	t.key, t.first, t.last, t.due = key, math.MaxInt64, math.MinInt64, math.MaxInt64
 	j.traces[key] = t
 	j.quiet.toEnd(t)
 	j.born.toEnd(t)
@@ -121,13 +159,27 @@ const (
 	maxSpareSpans = 256
 )
 
+// close resolves a trace and ends it.
 func (j *Joiner) close(t *trace) {
+	j.resolver.resolve(t.spans, j.o.Entries)
+	j.finish(t)
+}
+
+// finish ends a trace that has just been resolved.
+func (j *Joiner) finish(t *trace) {
 	j.stats.Traces++
-	j.resolver.resolve(t.spans, j.o.Entries, &j.stats)
+	j.stats.Account[Duplicate] += j.resolver.seen.duplicates
+	j.stats.Gaps += j.resolver.seen.gaps
+	j.stats.Asynchronous += j.resolver.seen.asynchronous
+	for i := range j.resolver.nodes {
+		if n := &j.resolver.nodes[i]; !t.has(n) {
+			j.stats.Account[n.fate]++
+		}
+	}
 	for i := range j.resolver.calls {
-		c := &j.resolver.calls[i]
-		j.memory.keep(t.key, c)
-		j.emit(&c.Call)
+		if c := &j.resolver.calls[i]; !t.has(c.of()) {
+			j.call(t, c)
+		}
 	}
 	j.held -= len(t.spans)
 	delete(j.traces, t.key)
@@ -135,7 +187,15 @@ func (j *Joiner) close(t *trace) {
 	j.born.remove(t)
 	if len(j.spare) < maxSpare && cap(t.spans) <= maxSpareSpans {
 		clear(t.spans)
-		*t = trace{spans: t.spans[:0]}
+		clear(t.made)
+		*t = trace{spans: t.spans[:0], made: t.made}
 		j.spare = append(j.spare, t)
 	}
+}
+
+// call hands a call over and adds it to the totals.
+func (j *Joiner) call(t *trace, c *made) {
+	c.count(&j.stats)
+	j.memory.keep(t.key, c)
+	j.emit(&c.Call)
 }

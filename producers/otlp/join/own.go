@@ -22,7 +22,7 @@ type visit struct {
 // What ends after the span that it hangs below was not waited for, nor was anything
 // below it. A callee without a client's half gives its own times instead; they are
 // another clock's, so they count only if they lie within the server's.
-func (r *resolver) own(server *node, st *Stats) int64 {
+func (r *resolver) own(server *node) int64 {
 	begin, end := server.Start, server.End()
 	if end == span.Unknown {
 		return server.Duration
@@ -47,7 +47,7 @@ func (r *resolver) own(server *node, st *Stats) int64 {
 		}
 		if n.Kind == span.Producer || n.Follows || nEnd > v.end {
 			if calls {
-				st.Asynchronous++
+				r.seen.asynchronous++
 			}
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // pair makes the calls whose callee's span hangs below the caller's.
-func (r *resolver) pair(st *Stats) {
+func (r *resolver) pair() {
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		if n.Kind == span.Producer || n.Kind == span.Consumer {
@@ -32,7 +32,7 @@ func (r *resolver) pair(st *Stats) {
 		if n.Serves() || n.Kind == span.Unspecified && !n.Shared {
 			r.join(p, n)
 		} else {
-			st.Gaps++
+			r.seen.gaps++
 		}
 	}
 }
@@ -185,8 +185,8 @@ func (r *resolver) call(client, server *node, from Party) bool {
 	return false
 }
 
-// count completes a call once all are known, and adds it to the totals.
-func (r *resolver) count(c *made, st *Stats) {
+// measure says of a call what is known once all are.
+func (r *resolver) measure(c *made) {
 	if c.client != nil && c.server != nil {
 		c.Fanout = c.client.callees > 1
 		c.Negative = c.Network() != span.Unknown && c.Network() < 0
@@ -195,8 +195,12 @@ func (r *resolver) count(c *made, st *Stats) {
 			(c.server.Start < c.client.Start || sEnd > cEnd)
 	}
 	if c.server != nil {
-		c.Own = r.own(c.server, st)
+		c.Own = r.own(c.server)
 	}
+}
+
+// count adds a call to the totals.
+func (c *made) count(st *Stats) {
 	for _, f := range [...]struct {
 		is bool
 		n  *int64

@@ -41,33 +41,35 @@ type resolver struct {
 	calls  []made
 	waits  []interval
 	stack  []visit
+	seen   seen
 }
 
-// resolve fills r.calls and adds the fates to st.
-func (r *resolver) resolve(spans []span.Span, entries Entries, st *Stats) {
+// seen is what a trace shows beside its calls and the fates of its nodes.
+type seen struct{ duplicates, gaps, asynchronous int64 }
+
+// resolve fills r.nodes, whose fates are decided, r.calls and r.seen.
+func (r *resolver) resolve(spans []span.Span, entries Entries) {
 	r.calls = r.calls[:0]
-	r.load(spans, st)
+	r.seen = seen{}
+	r.load(spans)
 	r.link()
 	for i := range r.nodes {
 		r.nodes[i].asks = r.isClient(int32(i))
 	}
-	r.pair(st)
+	r.pair()
 	for i := range r.nodes {
 		if n := &r.nodes[i]; !n.decided {
 			r.alone(n, entries)
 		}
 	}
-	for i := range r.nodes {
-		st.Account[r.nodes[i].fate]++
-	}
 	for i := range r.calls {
-		r.count(&r.calls[i], st)
+		r.measure(&r.calls[i])
 	}
 }
 
 // load makes nodes of the spans: one for each half, whichever of its repeats says
 // most.
-func (r *resolver) load(spans []span.Span, st *Stats) {
+func (r *resolver) load(spans []span.Span) {
 	r.sorted = r.sorted[:0]
 	for i := range spans {
 		r.sorted = append(r.sorted, &spans[i])
@@ -78,14 +80,14 @@ func (r *resolver) load(spans []span.Span, st *Stats) {
 		if n := len(r.nodes); n > 0 {
 			if last := r.nodes[n-1].Span; last.ID == s.ID && last.Serves() == s.Serves() {
 				complete(last, s)
-				st.Account[Duplicate]++
+				r.seen.duplicates++
 				continue
 			}
 		}
 		if n := len(r.nodes); n > 0 && s.Serves() && isFragment(r.nodes[n-1].Span, s) {
 			complete(s, r.nodes[n-1].Span)
 			r.nodes[n-1].Span = s
-			st.Account[Duplicate]++
+			r.seen.duplicates++
 			continue
 		}
 		r.nodes = append(r.nodes, node{Span: s, parent: none})
@@ -147,7 +149,7 @@ func complete(s, more *span.Span) {
 	if s.Status == event.NullStatus {
 		s.Status = more.Status
 	}
-	s.Op, s.Bytes = max(s.Op, more.Op), max(s.Bytes, more.Bytes)
+	s.Op, s.Bytes, s.Heard = max(s.Op, more.Op), max(s.Bytes, more.Bytes), max(s.Heard, more.Heard)
 	if s.Start == span.Unknown {
 		s.Start = more.Start
 	}

@@ -93,6 +93,9 @@ type Span struct {
 	Callee, Caller string
 	// Class, Owner and User are columns of the request.
 	Class, Owner, User string
+	// Heard is from when on a span's other half is waited for; whoever joins spans
+	// sets it.
+	Heard int64
 }
 
 // Reset empties the span: all is unknown.
