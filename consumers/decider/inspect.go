@@ -2,7 +2,10 @@ package decider
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"penstock/infra/bus"
 	"penstock/schemas/control"
@@ -30,4 +33,31 @@ func ConfigInForce(ctx context.Context, client *bus.Client, k control.Kind) ([]b
 		return nil, fmt.Errorf("configuration %s of %s: %w", d.Policy, k, err)
 	}
 	return body, nil
+}
+
+// Known reports whether a decider of the kind has ever run on the bus: it has
+// written a record, or, as one that serves does before it decides anything, a
+// snapshot.
+func Known(ctx context.Context, client *bus.Client, k control.Kind) (bool, error) {
+	_, err := client.Last(ctx, subject.CommandsStream, subject.Decisions(string(k)))
+	if err == nil {
+		return true, nil
+	}
+	if !errors.Is(err, bus.ErrNoMessage) {
+		return false, fmt.Errorf("last decision of %s: %w", k, err)
+	}
+	objects, err := client.Objects(ctx)
+	if err != nil {
+		return false, fmt.Errorf("snapshots of %s: %w", k, err)
+	}
+	for place := range places {
+		_, err := objects.GetInfo(ctx, placeName(k, place))
+		if err == nil {
+			return true, nil
+		}
+		if !errors.Is(err, jetstream.ErrObjectNotFound) {
+			return false, fmt.Errorf("snapshots of %s: %w", k, err)
+		}
+	}
+	return false, nil
 }

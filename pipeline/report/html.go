@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"strconv"
 	"strings"
 
 	_ "embed"
@@ -19,6 +20,8 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"count":   func(f Figure) string { return grouped(f.Text(0)) },
 	"size":    sizeText,
 	"usd":     usdText,
+	"percent": func(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) },
+	"instant": Instant,
 	"change":  changeText,
 	"colour": func(i int) template.CSS {
 		c := palette[i%len(palette)]
@@ -36,6 +39,14 @@ func (r *Report) HTML() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("report: plots: %w", err)
 	}
+	var splits []picture
+	var links []SplitLink
+	if r.Split != nil {
+		links = r.Split.listed()
+		if splits, err = r.Split.plots(); err != nil {
+			return nil, fmt.Errorf("report: plots of split: %w", err)
+		}
+	}
 	var moved []WindowReport
 	more := 0
 	for _, w := range r.Windows {
@@ -50,7 +61,7 @@ func (r *Report) HTML() ([]byte, error) {
 	var b bytes.Buffer
 	err = page.Execute(&b, map[string]any{
 		"R": r, "Rows": r.compared(), "Plots": plots, "Moved": moved, "More": more, "Holds": r.Account.Holds(),
-		"Replay": r.Kind != KindShadow, "Notes": r.notes(),
+		"Replay": r.Kind != KindShadow, "Notes": r.notes(), "SplitPlots": splits, "SplitLinks": links,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("report: page: %w", err)

@@ -42,6 +42,8 @@ type Report struct {
 	Stores     *Stores           `json:"stores,omitempty"`
 	Schedule   *Schedule         `json:"schedule,omitempty"`
 	Incomplete []window.Interval `json:"incomplete,omitempty"`
+	// Split is set for a replay that decides split too.
+	Split *SplitReport `json:"split,omitempty"`
 }
 
 // WindowReport is one placement window of the report's own strategy.

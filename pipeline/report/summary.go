@@ -20,6 +20,9 @@ func (r *Report) Summary(w io.Writer) error {
 	b.WriteString("\n")
 	fmt.Fprintf(&b, "reasons  %s\n", Reasons(r.Reasons))
 	r.summaryCompared(&b)
+	if r.Split != nil {
+		r.Split.summary(&b)
+	}
 	if s := r.Stores; s != nil && s.Owners > 0 {
 		fmt.Fprintf(&b, "stores   %d owners, %d records, %s, each with one live copy whose digest is that of what was written",
 			s.Owners, s.Records, Bytes(s.Bytes))

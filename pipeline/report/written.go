@@ -12,14 +12,15 @@ import (
 
 // WriteMatrices merges all windows that WINDOWS holds and writes them into
 // dir/matrices. Windows that are still open are left out: an end mark closes
-// all of a replay's. Late rows stand in a matrix of their own.
-func WriteMatrices(ctx context.Context, client *bus.Client, dir string) error {
+// all of a replay's. Late rows stand in a matrix of their own. Those who watch are
+// shown every window on the way.
+func WriteMatrices(ctx context.Context, client *bus.Client, dir string, watch ...func(*panes.Window)) error {
 	m, err := NewMatrices(dir)
 	if err != nil {
 		return err
 	}
 	for _, g := range window.Groups {
-		if err := m.group(ctx, client, g); err != nil {
+		if err := m.group(ctx, client, g, watch); err != nil {
 			return errors.Join(fmt.Errorf("matrices of %s: %w", g, err), m.Abort())
 		}
 	}
@@ -28,7 +29,7 @@ func WriteMatrices(ctx context.Context, client *bus.Client, dir string) error {
 
 // group writes the rollups of a group. Rollups of different widths close on
 // windows of the group's widest, whose rows are in order of their own starts.
-func (m *Matrices) group(ctx context.Context, client *bus.Client, group string) error {
+func (m *Matrices) group(ctx context.Context, client *bus.Client, group string, watch []func(*panes.Window)) error {
 	var late []*window.Table
 	_, err := panes.Each(ctx, client, panes.Options{Group: group}, panes.Visitor{
 		Flush: func(f *panes.Flush) error {
@@ -36,6 +37,9 @@ func (m *Matrices) group(ctx context.Context, client *bus.Client, group string) 
 			return nil
 		},
 		Window: func(w *panes.Window) error {
+			for _, see := range watch {
+				see(w)
+			}
 			for _, r := range window.Of(group) {
 				t := w.Tables[r.Name]
 				if r == window.Late || t == nil {

@@ -53,6 +53,9 @@ func (r *running) options(ctx context.Context) (*replay.Options, error) {
 		},
 	}
 	// Where nothing is said a run is called as before there was something to say.
+	if r.split != nil {
+		o.Fingerprint["split"] = decider.ConfigDigest(r.split.config)
+	}
 	if r.source.formatDigest != "" {
 		o.Fingerprint["format"] = r.source.formatDigest
 	}

@@ -1,11 +1,9 @@
 package topology
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	"penstock/producers/replay"
 	"penstock/producers/replay/pace"
 	"penstock/producers/replay/writes"
-	"penstock/schemas/control"
 	"penstock/schemas/subject"
 	"penstock/schemas/window"
 )
@@ -67,15 +64,21 @@ func (r *running) report(ctx context.Context, sum *replay.Summary) (*report.Repo
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range []struct{ name, subject string }{
-		{"commands.jsonl", subject.CommandsOf(string(control.Placement))},
-		{"decisions.jsonl", subject.Decisions(string(control.Placement))},
-	} {
-		if err := writeBodies(ctx, client, f.subject, filepath.Join(r.Out, f.name)); err != nil {
-			return nil, err
-		}
+	var commands, decisions []string
+	for _, k := range r.kinds() {
+		commands, decisions = append(commands, subject.CommandsOf(string(k))), append(decisions, subject.Decisions(string(k)))
 	}
-	if err := report.WriteMatrices(ctx, client, r.Out); err != nil {
+	if err := writeBodies(ctx, client, filepath.Join(r.Out, "commands.jsonl"), commands...); err != nil {
+		return nil, err
+	}
+	if err := writeBodies(ctx, client, filepath.Join(r.Out, "decisions.jsonl"), decisions...); err != nil {
+		return nil, err
+	}
+	splits, err := r.splits(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if err := report.WriteMatrices(ctx, client, r.Out, splits.Watch); err != nil {
 		return nil, err
 	}
 	audit, err := report.NewAudit(ctx, client)
@@ -84,6 +87,7 @@ func (r *running) report(ctx context.Context, sum *replay.Summary) (*report.Repo
 	}
 	rep := &report.Report{Run: sum.Run, Config: decider.ConfigDigest(r.config), Account: audit.Groups[0].Total, Incomplete: audit.Groups[0].Incomplete}
 	r.collector.Fill(rep)
+	splits.Fill(rep)
 	r.noteRows(sum)
 	if r.mover != nil && !r.Apply {
 		rep.Stores = storesReport(&sum.Verify)
@@ -135,28 +139,3 @@ func storesReport(v *writes.VerifyReport) *report.Stores {
 }
 
 func lagMS(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// writeBodies writes the bodies of a subject's messages, a line each, in stream
-// order, by temporary file and rename.
-func writeBodies(ctx context.Context, client *bus.Client, subj, path string) (err error) {
-	f, err := os.Create(path + ".part")
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	w := bufio.NewWriterSize(f, 1<<20)
-	err = client.Each(ctx, subject.CommandsStream, []string{subj}, 0, func(m bus.Msg) error {
-		if again(m) {
-			return nil
-		}
-		_, _ = w.Write(m.Data) // The error shows at Flush.
-		return w.WriteByte('\n')
-	})
-	err = errors.Join(err, w.Flush(), f.Sync(), f.Close())
-	if err != nil {
-		return fmt.Errorf("report: %s: %w", filepath.Base(path), err)
-	}
-	if err := os.Rename(path+".part", path); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	return nil
-}

@@ -19,13 +19,16 @@ import (
 var ErrUnsettled = errors.New("decisions or moves make no progress")
 
 // settle brings a replay to rest before its stores are verified. In lockstep
-// all windows are answered already; without, decider and mover catch up here.
-// Then copies that moved away are deleted: a replay keeps none past its end.
+// all windows of placement are answered already; without, decider and mover catch
+// up here, and that of split, for whom nobody waits, does in any case. Then copies that moved away are deleted: a replay keeps none past its end.
 func (r *running) settle(ctx context.Context) error {
 	if r.NoWait {
 		if err := r.catchUp(ctx); err != nil {
 			return err
 		}
+	}
+	if err := r.catchUpSplit(ctx); err != nil {
+		return err
 	}
 	if r.mover == nil || r.Apply {
 		return nil

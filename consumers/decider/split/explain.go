@@ -2,6 +2,7 @@ package split
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -9,10 +10,17 @@ import (
 // out. Delays are in µs, rates in calls a second, smoothed over History.
 type Explanation struct {
 	Component string        `json:"component"`
+	Policy    string        `json:"policy"`
 	Replicas  []ReplicaView `json:"replicas,omitempty"`
 	Calls     []RowView     `json:"calls,omitempty"`
-	Epoch     uint64        `json:"epoch,omitempty"`
-	Sent      *time.Time    `json:"sent,omitempty"`
+	// Epoch is that of the last table; Sent is the end of the window of the last
+	// one that was to be applied.
+	Epoch uint64     `json:"epoch,omitempty"`
+	Sent  *time.Time `json:"sent,omitempty"`
+	// Refused: an executor has refused the last table; it is not sent again until it
+	// changes. Failed is how many were refused or failed in a row.
+	Refused bool `json:"refused,omitempty"`
+	Failed  int  `json:"failed,omitempty"`
 }
 
 // ReplicaView is a component at a site, as a callee.
@@ -33,7 +41,15 @@ type RowView struct {
 	FromSite string      `json:"from_site"`
 	To       string      `json:"to"`
 	Sites    []ShareView `json:"sites"`
-	Expired  bool        `json:"expired,omitempty"`
+	Rate     float64     `json:"rate"`    // calls a second
+	Samples  int64       `json:"samples"` // calls in History windows
+	// Thin: too few samples, or none in the last window, so that no plan moves it.
+	Thin bool `json:"thin,omitempty"`
+	// Fast: the way to the target leaves something that got worse.
+	Fast    bool `json:"fast,omitempty"`
+	Expired bool `json:"expired,omitempty"`
+	// WritesAt is the site of all calls that write, whatever the shares.
+	WritesAt string `json:"writes_at,omitempty"`
 }
 
 // ShareView is a site of a row.
@@ -42,10 +58,15 @@ type ShareView struct {
 	Share     float64    `json:"share"`
 	Target    float64    `json:"target"`
 	NetworkUS int64      `json:"network_us"`
-	CostUS    int64      `json:"cost_us"` // of the last plan, with the calls further on
+	Samples   int64      `json:"samples"`  // of the link, for its network
+	Measured  bool       `json:"measured"` // the network is the link's own, not assumed
+	CostUS    int64      `json:"cost_us"`  // of the last plan, with the calls further on
 	Probe     float64    `json:"probe,omitempty"`
 	Rose      *time.Time `json:"rose,omitempty"` // the share, last
 	Fell      *time.Time `json:"fell,omitempty"`
+	// HeldUntil is until when the share goes on in the direction in which it last
+	// went, or stays; nil if no cooldown holds it.
+	HeldUntil *time.Time `json:"held_until,omitempty"`
 }
 
 // Explain returns an Explanation of a component, or of the calls from outside by
@@ -59,7 +80,11 @@ func (t *Policy) Explain(name string) (any, bool) {
 			return nil, false
 		}
 	}
-	out := Explanation{Component: name, Epoch: s.scopes[j].epoch, Sent: instant(s.scopes[j].sent)}
+	sc := &s.scopes[j]
+	out := Explanation{
+		Component: name, Policy: t.config.Policy, Epoch: sc.epoch, Sent: instant(sc.sent),
+		Refused: sc.refused != "" && sc.refused == sc.table, Failed: sc.failed,
+	}
 	if s.now == noTime {
 		return out, true
 	}
@@ -94,7 +119,14 @@ func (t *Policy) explainRow(e *estimates, i, a int) RowView {
 	x := &t.state.edges[i]
 	row := &x.rows[a]
 	whole := float64(t.config.Resolution)
-	out := RowView{FromSite: t.config.Sites[a].Name, To: t.state.components[x.to].name, Expired: row.expired}
+	now, all, _ := t.traffic(i, a)
+	out := RowView{
+		FromSite: t.config.Sites[a].Name, To: t.state.components[x.to].name, Rate: round(t.rate(x.links[a]...)), Samples: all,
+		Thin: now == 0 || all < t.config.MinSamples, Fast: row.fast && !slices.Equal(row.parts, row.target), Expired: row.expired,
+	}
+	if told := t.state.components[x.to].told; told != nil {
+		out.WritesAt = told.WritesAt
+	}
 	ok := t.allowed(x.to)
 	for b := range row.parts {
 		if !ok[b] && row.parts[b] == 0 {
@@ -103,6 +135,11 @@ func (t *Policy) explainRow(e *estimates, i, a int) RowView {
 		v := ShareView{
 			Site: t.config.Sites[b].Name, Share: float64(row.parts[b]) / whole, Target: float64(row.target[b]) / whole,
 			NetworkUS: int64(t.network(e, i, a, b)), Rose: instant(row.up[b]), Fell: instant(row.down[b]),
+		}
+		_, v.Samples = t.mean(x.links[a][b])
+		v.Measured = v.Samples >= t.leastSamples() && t.config.Policy != LocalityFailover
+		if held := max(row.up[b], row.down[b]) + max(0, t.config.Cooldown.Microseconds()); held > t.state.now {
+			v.HeldUntil = instant(held)
 		}
 		if row.last != nil {
 			v.CostUS = int64(row.last[b])
