@@ -16,6 +16,7 @@ type client struct {
 	tls       bool
 	forwarded []string // the address, as X-Forwarded-For has it
 	conn      *strict.Conn
+	door      *door
 
 	once  sync.Once
 	place position // of address, once it was asked for
@@ -29,11 +30,11 @@ type position struct {
 
 type clientKey struct{}
 
-func (e *Entry) newClient(remote string, conn *strict.Conn, tls bool) *client {
-	c := &client{conn: conn, tls: tls}
+func (d *door) newClient(remote string, conn *strict.Conn, tls bool) *client {
+	c := &client{conn: conn, tls: tls, door: d}
 	if a, err := netip.ParseAddrPort(remote); err == nil {
 		c.address = a.Addr().Unmap().WithZone("")
-		c.trusted = e.proxies.Trust(c.address)
+		c.trusted = d.e.proxies.Trust(c.address)
 		c.forwarded = []string{c.address.String()}
 	} else {
 		c.forwarded = []string{"unknown"}
@@ -47,7 +48,7 @@ func (e *Entry) clientOf(r *http.Request) *client {
 	if c, ok := r.Context().Value(clientKey{}).(*client); ok {
 		return c
 	}
-	return e.newClient(r.RemoteAddr, nil, r.TLS != nil)
+	return e.public.newClient(r.RemoteAddr, nil, r.TLS != nil)
 }
 
 func withClient(ctx context.Context, c *client) context.Context {

@@ -3,15 +3,12 @@ package entry
 import (
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"penstock/infra/address"
 	"penstock/infra/clock"
@@ -33,22 +30,14 @@ type Entry struct {
 	proxies address.Proxies
 	peerKey []string
 	limits  *strict.Limits
-	tls     *tls.Config
 
-	listener net.Listener
-	plain    *http.Server // HTTP/1
-	multi    *http.Server // HTTP/2
-	conns    conns
-	tunnels  tunnels
-	simples  running
-	draining atomic.Bool
-	recent   recent
+	public *door
+	inner  *door // of components of the site; nil: there is none
+	recent recent
 	// strangers are the sites, by index, whose entry points don't know this one: it is
 	// told once of each.
 	strangers sync.Map
 	started   atomic.Bool
-	cut       context.CancelFunc // ends the requests that still run
-	rowless   atomic.Int64       // requests that run: they have no row yet
 }
 
 type class struct {
@@ -82,13 +71,19 @@ func New(o Options) (*Entry, error) {
 		WriteTimeout: o.Limits.WriteTimeout, Marker: "/" + hex.EncodeToString(marker),
 		Names: append(e.owner.Headers(), e.user.Headers()...), Idle: func() { e.m.connection("idle") },
 	}
-	e.servers()
+	e.public = newDoor(e, false)
 	if o.Listen == "" {
 		return e, nil
 	}
-	var config net.ListenConfig
-	if e.listener, err = config.Listen(context.Background(), "tcp", o.Listen); err != nil {
-		return nil, fmt.Errorf("entry point of %s: %w", o.Site, err)
+	if err = e.public.listen(o.Listen); err != nil {
+		return nil, err
+	}
+	if o.Internal != "" {
+		e.inner = newDoor(e, true)
+		if err = e.inner.listen(o.Internal); err != nil {
+			_ = e.public.listener.Close()
+			return nil, err
+		}
 	}
 	return e, nil
 }
@@ -126,65 +121,12 @@ func (e *Entry) compile() error {
 	return nil
 }
 
-// servers makes the two servers: connections are given to the one whose protocol
-// they speak.
-func (e *Entry) servers() {
-	var base context.Context
-	base, e.cut = context.WithCancel(context.Background())
-	inBase := func(net.Listener) context.Context { return base }
-	e.plain = &http.Server{
-		Handler: e, DisableGeneralOptionsHandler: true, ErrorLog: e.errorLog(),
-		// The connection has checked and bounded the header; this is never reached.
-		MaxHeaderBytes: e.limits.Header + 4096,
-		TLSNextProto:   map[string]func(*http.Server, *tls.Conn, http.Handler){},
-		BaseContext:    inBase,
-		ConnContext:    e.connContext,
-		ConnState: func(c net.Conn, s http.ConnState) {
-			switch guarded := c.(*strict.Conn); s {
-			case http.StateIdle:
-				guarded.Answered()
-			case http.StateHijacked:
-				guarded.Hijacked()
-			}
-		},
-	}
-	e.multi = &http.Server{
-		Handler: e, DisableGeneralOptionsHandler: true, ErrorLog: e.errorLog(),
-		MaxHeaderBytes: e.limits.Header, IdleTimeout: e.limits.IdleTimeout, ReadHeaderTimeout: e.limits.HeaderTimeout,
-		BaseContext: inBase, ConnContext: e.connContext, Protocols: new(http.Protocols),
-		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: 250, SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second,
-			WriteByteTimeout: e.o.Limits.WriteTimeout,
-		},
-	}
-	e.multi.Protocols.SetHTTP2(true)
-	e.multi.Protocols.SetUnencryptedHTTP2(true)
-	if e.o.TLS != nil {
-		e.tls = e.o.TLS.Clone()
-		e.tls.NextProtos = []string{"h2", "http/1.1"}
-		if e.tls.MinVersion == 0 {
-			e.tls.MinVersion = tls.VersionTLS12
-		}
-	}
-}
-
-func (e *Entry) connContext(ctx context.Context, c net.Conn) context.Context {
-	guarded, _ := c.(*strict.Conn)
-	if guarded != nil {
-		var leave context.CancelFunc
-		ctx, leave = context.WithCancel(ctx)
-		guarded.Watch(leave)
-	}
-	return withClient(ctx, e.newClient(c.RemoteAddr().String(), guarded, e.tls != nil))
-}
-
 // Addr is the address that the entry point listens on, nil if it doesn't.
-func (e *Entry) Addr() net.Addr {
-	if e.listener == nil {
-		return nil
-	}
-	return e.listener.Addr()
-}
+func (e *Entry) Addr() net.Addr { return e.public.addr() }
+
+// InternalAddr is the address at which components of the site call others, nil if
+// there is none.
+func (e *Entry) InternalAddr() net.Addr { return e.inner.addr() }
 
 // Handler is the entry point without its listener, for servers of other makes.
 // Those have to refuse themselves what is no HTTP.
@@ -192,85 +134,42 @@ func (e *Entry) Handler() http.Handler { return e }
 
 // Run serves until ctx ends; then it stops accepting, lets running requests
 // finish within Options.Drain, closes what still runs, and returns nil. It
-// returns an error if the listener fails.
+// returns an error if a listener fails.
 func (e *Entry) Run(ctx context.Context) error {
-	if e.listener == nil || !e.started.CompareAndSwap(false, true) {
+	if e.public.listener == nil || !e.started.CompareAndSwap(false, true) {
 		return ErrRunning
 	}
-	e.o.Logger.Info().Str("site", e.o.Site).Stringer("address", e.listener.Addr()).Bool("tls", e.tls != nil).Msg("entry point serves")
-	plain, multi := newQueue(e.listener.Addr()), newQueue(e.listener.Addr())
-	var serving sync.WaitGroup
-	serving.Go(func() { _ = e.plain.Serve(plain) }) // ends with its queue, after Shutdown
-	serving.Go(func() { _ = e.multi.Serve(multi) })
-	looking, done := context.WithCancel(context.Background())
-	var looks sync.WaitGroup
-	looks.Go(func() { e.conns.look(looking) })
-	failed := make(chan error, 1)
-	serving.Go(func() { failed <- e.accept(plain, multi) })
+	e.o.Logger.Info().Str("site", e.o.Site).Stringer("address", e.Addr()).Bool("tls", e.public.tls != nil).Msg("entry point serves")
+	failed := make(chan error, 2)
+	doors := []*door{e.public}
+	if e.inner != nil {
+		e.o.Logger.Info().Str("site", e.o.Site).Stringer("address", e.InternalAddr()).Msg("components of the site call others here")
+		doors = append(doors, e.inner)
+	}
+	for _, d := range doors {
+		d.serve(failed)
+	}
 	var err error
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
-	e.drain()
-	serving.Wait()
-	_ = e.simples.wait(context.Background()) // one may have been accepted as the drain began
-	done()
-	looks.Wait()
+	e.drain(doors)
+	for _, d := range doors {
+		d.await()
+	}
 	if ctx.Err() == nil && err != nil {
 		return fmt.Errorf("entry point of %s: %w", e.o.Site, err)
 	}
 	return nil
 }
 
-// drain ends the entry point: nothing new is accepted, idle connections are
-// closed, running requests get their time.
-func (e *Entry) drain() {
-	e.draining.Store(true)
-	_ = e.listener.Close()
-	e.conns.linger(min(lingerFor, e.o.Drain))
-	e.conns.close()
-	defer e.cut()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	limit := clock.System().NewTimer(e.o.Drain)
-	defer limit.Stop()
-	finished := make(chan struct{})
-	go func() {
-		defer close(finished)
-		err := errors.Join(e.plain.Shutdown(ctx), e.multi.Shutdown(ctx), e.tunnels.wait(ctx), e.simples.wait(ctx))
-		if err != nil {
-			e.o.Logger.Warn().Str("site", e.o.Site).Int("connections", e.conns.len()).Msg("drain is over, requests still run: they are cut off")
-		}
-	}()
-	select {
-	case <-finished:
-	case <-limit.C():
-		cancel()
-		<-finished
-		e.cut()
-		// What is left is cut off: its clients see a connection that ends.
-		_ = e.plain.Close()
-		_ = e.multi.Close()
-		e.conns.cut()
-		_ = e.simples.wait(context.Background()) // they end, for their connections are closed
+// drain ends the entry point, door by door: the requests of clients that still run
+// may call other components until they are done.
+func (e *Entry) drain(doors []*door) {
+	until := clock.System().Now().Add(e.o.Drain + min(lingerFor, e.o.Drain))
+	for _, d := range doors {
+		d.drain(until)
 	}
-	e.tunnels.close()
-	e.awaitRows()
 	e.o.Logger.Info().Str("site", e.o.Site).Msg("entry point has ended")
-}
-
-// rowsWithin is how long the end waits for requests that were cut off.
-const rowsWithin = 5 * time.Second
-
-// awaitRows waits until the requests that were cut off have made their rows.
-func (e *Entry) awaitRows() {
-	system := clock.System()
-	for end := system.Now().Add(rowsWithin); e.rowless.Load() > 0; {
-		if system.Now().After(end) {
-			e.o.Logger.Warn().Str("site", e.o.Site).Int64("requests", e.rowless.Load()).Msg("requests that were cut off do not end: their rows are lost")
-			return
-		}
-		_ = system.Sleep(context.Background(), time.Millisecond) // without an end there is no error
-	}
 }

@@ -68,14 +68,15 @@ type exchange struct {
 
 // ServeHTTP implements http.Handler. It owns the request: its header is changed.
 func (e *Entry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if e.draining.Load() {
+	x := &exchange{e: e, w: w, r: r, start: e.o.Clock.Now(), client: e.clientOf(r)}
+	d := x.client.door
+	if d.draining.Load() {
 		w.Header().Set("Connection", "close")
 	}
-	x := &exchange{e: e, w: w, r: r, start: e.o.Clock.Now(), client: e.clientOf(r)}
 	e.m.running.Inc()
 	defer e.m.running.Dec()
-	e.rowless.Add(1)
-	defer e.rowless.Add(-1)
+	d.rowless.Add(1)
+	defer d.rowless.Add(-1)
 	x.serve()
 	if x.body != nil {
 		x.body.end()

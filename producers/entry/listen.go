@@ -24,19 +24,19 @@ const overLimit = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain;
 // accept takes connections until the listener is closed, and gives them to the
 // server of their protocol. That is given others until it is shut down: those that
 // are served here may become its own later.
-func (e *Entry) accept(plain, multi *queue) error {
+func (d *door) accept(plain, multi *queue) error {
 	for pause := 5 * time.Millisecond; ; {
-		c, err := e.listener.Accept()
+		c, err := d.listener.Accept()
 		var network net.Error
 		switch {
 		case err == nil:
 			pause = 5 * time.Millisecond
-			e.take(c, plain, multi)
+			d.take(c, plain, multi)
 		case errors.Is(err, net.ErrClosed):
 			return nil
 		case errors.As(err, &network):
 			// Such as too many open files: others may close theirs.
-			e.m.connection("accept-failed")
+			d.e.m.connection("accept-failed")
 			_ = clock.System().Sleep(context.Background(), pause)
 			pause = min(2*pause, time.Second)
 		default:
@@ -45,35 +45,35 @@ func (e *Entry) accept(plain, multi *queue) error {
 	}
 }
 
-func (e *Entry) take(c net.Conn, plain, multi *queue) {
-	counted := &counted{Conn: socket.Wrap(c), of: &e.conns, gauge: e.m.open}
-	if !e.conns.add(counted, e.o.Limits.Connections) {
-		e.m.connection("over-limit")
-		if e.tls == nil {
+func (d *door) take(c net.Conn, plain, multi *queue) {
+	counted := &counted{Conn: socket.Wrap(c), of: &d.conns, gauge: d.e.m.open}
+	if !d.conns.add(counted, d.e.o.Limits.Connections) {
+		d.e.m.connection("over-limit")
+		if d.tls == nil {
 			_ = c.SetWriteDeadline(clock.System().Now().Add(100 * time.Millisecond))
 			_, _ = io.WriteString(c, overLimit)
 		}
 		_ = c.Close()
 		return
 	}
-	e.m.connection("accepted")
-	e.m.open.Inc()
-	if e.tls == nil && !e.o.H2C {
-		e.guard(counted, counted, plain)
+	d.e.m.connection("accepted")
+	d.e.m.open.Inc()
+	if d.tls == nil && !d.h2c {
+		d.guard(counted, counted, plain)
 		return
 	}
-	e.conns.begun.Go(func() { e.begin(counted, plain, multi) })
+	d.conns.begun.Go(func() { d.begin(counted, plain, multi) })
 }
 
 // begin finds out which protocol a connection speaks.
-func (e *Entry) begin(c *counted, plain, multi *queue) {
-	if t := e.limits.HeaderTimeout; t > 0 {
+func (d *door) begin(c *counted, plain, multi *queue) {
+	if t := d.e.limits.HeaderTimeout; t > 0 {
 		_ = c.SetDeadline(clock.System().Now().Add(t))
 	}
-	if e.tls != nil {
-		secured := tls.Server(c, e.tls)
+	if d.tls != nil {
+		secured := tls.Server(c, d.tls)
 		if err := secured.HandshakeContext(context.Background()); err != nil {
-			e.m.connection("tls-failed")
+			d.e.m.connection("tls-failed")
 			_ = c.Close()
 			return
 		}
@@ -83,12 +83,12 @@ func (e *Entry) begin(c *counted, plain, multi *queue) {
 			multi.give(secured)
 			return
 		}
-		e.guard(c, secured, plain)
+		d.guard(c, secured, plain)
 		return
 	}
 	read, is, err := readPreface(c)
 	if err != nil {
-		e.m.connection("silent")
+		d.e.m.connection("silent")
 		_ = c.Close()
 		return
 	}
@@ -98,16 +98,16 @@ func (e *Entry) begin(c *counted, plain, multi *queue) {
 		multi.give(&peeked{Conn: c, read: read})
 		return
 	}
-	e.guard(c, &peeked{Conn: c, read: read}, plain)
+	d.guard(c, &peeked{Conn: c, read: read}, plain)
 }
 
 // guard has a connection served as HTTP/1, of which only what is right is read.
 // with is the connection as its server sees it.
-func (e *Entry) guard(c *counted, with net.Conn, plain *queue) {
-	g := strict.New(with, e.limits, clock.System())
+func (d *door) guard(c *counted, with net.Conn, plain *queue) {
+	g := strict.New(with, d.e.limits, clock.System())
 	c.guard.Store(g)
-	e.simples.enter()
-	go e.simple(g, plain)
+	d.simples.enter()
+	go d.simple(g, plain)
 }
 
 var preface = []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")

@@ -20,11 +20,11 @@ import (
 // request without a body needs none.
 
 // simple serves a connection until it ends or is net/http's.
-func (e *Entry) simple(g *strict.Conn, plain *queue) {
-	defer e.simples.leave()
-	ctx, cancel := context.WithCancel(e.connContext(e.plain.BaseContext(e.listener), g))
+func (d *door) simple(g *strict.Conn, plain *queue) {
+	defer d.simples.leave()
+	ctx, cancel := context.WithCancel(d.connContext(d.base, g))
 	defer cancel()
-	s := &simpleConn{e: e, conn: g, remote: g.RemoteAddr().String()}
+	s := &simpleConn{d: d, conn: g, remote: g.RemoteAddr().String()}
 	s.w.out = bufio.NewWriterSize(g, 4<<10)
 	s.w.header = http.Header{}
 	for {
@@ -47,7 +47,7 @@ func (e *Entry) simple(g *strict.Conn, plain *queue) {
 
 // simpleConn is what requests of a connection share.
 type simpleConn struct {
-	e      *Entry
+	d      *door
 	conn   *strict.Conn
 	remote string
 	head   bytes.Reader
@@ -66,7 +66,7 @@ func (s *simpleConn) serve(ctx context.Context, head []byte) bool {
 	heads.Put(in)
 	if err != nil {
 		// It was checked before, so this is net/http being stricter still.
-		s.e.m.connection("fault")
+		s.d.e.m.connection("fault")
 		_, _ = s.conn.Write([]byte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"))
 		return false
 	}
@@ -75,7 +75,7 @@ func (s *simpleConn) serve(ctx context.Context, head []byte) bool {
 	defer cancel()
 	r = r.WithContext(ctx)
 	r.RemoteAddr = s.remote
-	s.w.begin(r, &s.e.draining)
+	s.w.begin(r, &s.d.draining)
 	defer func() { s.w.request = nil }() // a connection may be idle for long
 	return s.handle(r) && s.w.end() && !s.w.last
 }
@@ -91,9 +91,9 @@ func (s *simpleConn) handle(r *http.Request) (whole bool) {
 				_ = s.w.out.Flush() // what there is of the answer
 				return
 			}
-			_, _ = serverLog{s.e}.Write(fmt.Appendf(nil, "panic serving %s: %v\n%s", s.remote, fault, debug.Stack()))
+			_, _ = serverLog{s.d.e}.Write(fmt.Appendf(nil, "panic serving %s: %v\n%s", s.remote, fault, debug.Stack()))
 		}
 	}()
-	s.e.ServeHTTP(&s.w, r)
+	s.d.e.ServeHTTP(&s.w, r)
 	return true
 }

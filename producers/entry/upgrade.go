@@ -36,10 +36,10 @@ func (x *exchange) switchProtocols(resp *http.Response) {
 		x.gone = true
 		return
 	}
-	if !x.e.tunnels.add(conn) {
+	if !x.client.door.tunnels.add(conn) {
 		return // drained meanwhile
 	}
-	defer x.e.tunnels.remove(conn)
+	defer x.client.door.tunnels.remove(conn)
 	x.e.m.tunnels.Inc()
 	defer x.e.m.tunnels.Dec()
 	up, down := x.tunnelBoth(conn, buffered, server)
