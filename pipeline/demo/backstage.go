@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"path/filepath"
 	"time"
 
@@ -20,9 +18,9 @@ import (
 	"penstock/pipeline/demo/links"
 	"penstock/pipeline/demo/notes"
 	"penstock/pipeline/demo/processes"
+	"penstock/pipeline/demo/stage"
 	"penstock/pipeline/topology"
 	"penstock/schemas/control"
-	"penstock/schemas/subject"
 )
 
 // backstage is everything that runs besides the clients.
@@ -78,14 +76,14 @@ func (l *Live) build(ctx context.Context, w *World, rng *rand.Rand) (*backstage,
 func (b *backstage) start(ctx context.Context, w *World) error {
 	for i, r := range w.Regions {
 		if err := b.core.Start(ctx, processes.Spec{
-			Name: "notes-" + r.Name, Ready: answers("http://" + b.at.services[i] + "/health"),
+			Name: "notes-" + r.Name, Ready: processes.Answers("http://" + b.at.services[i] + "/health"),
 			Args: []string{"demo", "notes", "--site", r.Name, "--store", b.store(r.Name), "--listen", b.at.services[i]},
 		}); err != nil {
 			return err
 		}
 	}
 	if err := b.core.Start(ctx, processes.Spec{
-		Name: "serve", Ready: answers("http://" + b.at.serve + "/readyz"),
+		Name: "serve", Ready: processes.Answers("http://" + b.at.serve + "/readyz"),
 		Args: []string{"serve", "--config", b.files.serve, "--state", filepath.Join(b.Dir, "state"), "--listen", b.at.bus, "--name", "demo"},
 	}); err != nil {
 		return err
@@ -95,14 +93,14 @@ func (b *backstage) start(ctx context.Context, w *World) error {
 	}
 	nats := b.bus.URL()
 	if err := b.edge.Start(ctx, processes.Spec{
-		Name: "redirector", Ready: answers("http://" + b.at.redirectorState + "/readyz"),
+		Name: "redirector", Ready: processes.Answers("http://" + b.at.redirectorState + "/readyz"),
 		Args: []string{"redirector", "--config", b.files.serve, "--nats", nats, "--name", "redirector", "--telemetry", b.at.redirectorState, "--state", filepath.Join(b.Dir, "redirector")},
 	}); err != nil {
 		return err
 	}
 	for i, r := range w.Regions {
 		if err := b.edge.Start(ctx, processes.Spec{
-			Name: "entry-" + r.Name, Ready: answers("http://" + b.at.telemetry[i] + "/readyz"),
+			Name: "entry-" + r.Name, Ready: processes.Answers("http://" + b.at.telemetry[i] + "/readyz"),
 			Args: []string{"entry", "--config", b.files.entries[i], "--nats", nats, "--site", r.Name, "--name", "entry-" + r.Name, "--state", filepath.Join(b.Dir, "entry-"+r.Name)},
 		}); err != nil {
 			return err
@@ -135,24 +133,7 @@ func (b *backstage) prepareBus(ctx context.Context) (err error) {
 	if _, err := (topology.LocationImport{Client: b.client, Table: table, By: "demo", Options: o}).FromStores(ctx, cfg, b.Logger); err != nil {
 		return err
 	}
-	return b.operate(ctx, control.ModeKey(control.Placement), control.Switch{Mode: control.Act})
-}
-
-// operate sets one of the operator's switches, which counts from the next window on.
-func (b *backstage) operate(ctx context.Context, key string, s control.Switch) error {
-	kv, err := b.client.KV(ctx, subject.OperatorKV)
-	if err != nil {
-		return err
-	}
-	s.Version, s.At, s.By = 1, clock.System().Now().UTC(), "demo"
-	body, err := control.Encode(s)
-	if err != nil {
-		return err
-	}
-	if _, err := kv.Put(ctx, key, body); err != nil {
-		return fmt.Errorf("demo: switch %s: %w", key, err)
-	}
-	return nil
+	return stage.Operate(ctx, b.client, control.ModeKey(control.Placement), control.Switch{Mode: control.Act})
 }
 
 // settle waits until no move is under way.
@@ -215,31 +196,6 @@ func (b *backstage) close() error {
 	}
 	return errors.Join(errs...)
 }
-
-// answers is a Ready by whether an address answers 200.
-func answers(address string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-		if err != nil {
-			return err
-		}
-		resp, err := once.Do(r)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			b, err := io.ReadAll(io.LimitReader(resp.Body, 1024))
-			return errors.Join(fmt.Errorf("%s answers %d: %s", address, resp.StatusCode, b), err)
-		}
-		return nil
-	}
-}
-
-// once is a client that keeps no connection.
-var once = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 // quiet is the log of what runs in this process: only what goes wrong.
 func quiet(log zerolog.Logger) zerolog.Logger { return log.Level(zerolog.WarnLevel) }

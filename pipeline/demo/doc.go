@@ -16,6 +16,7 @@
 // once at its owner's live copy, the crowd's data took more than two windows, or
 // the account does not hold.
 //
-// The packages below are the parts of which other demonstrations are made too:
-// processes, links, load, ledger, screen, notes.
+// The demonstration of the split (DESIGN §4.2) is package split below. The other
+// packages there are the parts of which demonstrations are made: processes, links,
+// load, screen, stage; notes and services are what is served; ledger keeps books.
 package demo

@@ -296,34 +296,3 @@ func TestConfigurations(t *testing.T) {
 		t.Errorf("entry points listen at %v", listens)
 	}
 }
-
-func TestOnlyAnEarlierDemonstrationIsRemoved(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		files map[string]string
-		ok    bool
-	}{
-		{"nothing", nil, true},
-		{"an earlier one", map[string]string{"penstock.yaml": settingsText, "stores/x": "y"}, true},
-		{"somebody's own", map[string]string{"penstock.yaml": "sites: []", "thesis": "z"}, false},
-		{"no configuration", map[string]string{"thesis": "z"}, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			l := &Live{Dir: filepath.Join(t.TempDir(), "demo")}
-			for name, text := range c.files {
-				file := filepath.Join(l.Dir, name)
-				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			err := l.empty()
-			list, _ := os.ReadDir(l.Dir)
-			if (err == nil) != c.ok || c.ok != (len(list) == 0) {
-				t.Errorf("%v; %d files are left", err, len(list))
-			}
-		})
-	}
-}

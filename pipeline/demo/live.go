@@ -1,14 +1,11 @@
 package demo
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -20,6 +17,7 @@ import (
 	"penstock/infra/clock"
 	"penstock/pipeline/demo/load"
 	"penstock/pipeline/demo/screen"
+	"penstock/pipeline/demo/stage"
 	"penstock/pipeline/report"
 )
 
@@ -81,27 +79,13 @@ func (l *Live) complete() error {
 		return fmt.Errorf("demo: %w", err)
 	}
 	l.Dir = dir
-	return l.empty()
-}
-
-// empty removes what an earlier demonstration left, and nothing else.
-func (l *Live) empty() error {
-	list, err := os.ReadDir(l.Dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(list) == 0 {
-		return os.MkdirAll(l.Dir, 0o755)
+	if err := stage.Clear(l.Dir, "penstock.yaml", settingsText); err != nil {
+		if errors.Is(err, stage.ErrFolder) {
+			err = fmt.Errorf("%w: %w", err, ErrOptions)
+		}
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("demo: %w", err)
-	}
-	head, _, _ := bytes.Cut([]byte(settingsText), []byte("\n"))
-	b, err := os.ReadFile(filepath.Join(l.Dir, "penstock.yaml"))
-	if err != nil || !bytes.HasPrefix(b, head) {
-		return fmt.Errorf("%s holds something else than an earlier demonstration; name another folder: %w", l.Dir, ErrOptions)
-	}
-	if err := os.RemoveAll(l.Dir); err != nil {
-		return fmt.Errorf("demo: %w", err)
-	}
-	return os.MkdirAll(l.Dir, 0o755)
+	return nil
 }
 
 // journey is where the crowd goes, one site after another.

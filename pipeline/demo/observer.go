@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"penstock/infra/bus"
+	"penstock/pipeline/demo/stage"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
 )
@@ -62,7 +63,7 @@ func (o *observer) run(ctx context.Context) error {
 	watch := func(n int, open func() (*bus.Reader, error), take func(bus.Msg) error) {
 		running.Go(func() {
 			defer cancel()
-			errs[n] = each(ctx, open, take)
+			errs[n] = stage.Watch(ctx, open, take)
 		})
 	}
 	watch(0, func() (*bus.Reader, error) { return o.client.ReadKV(ctx, subject.LocationsKV, 0) },
@@ -75,27 +76,6 @@ func (o *observer) run(ctx context.Context) error {
 	}, o.outcome)
 	running.Wait()
 	return errors.Join(errs...)
-}
-
-// each hands what a reader delivers to take, until the context ends.
-func each(ctx context.Context, open func() (*bus.Reader, error), take func(bus.Msg) error) error {
-	in, err := open()
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return fmt.Errorf("watch the bus: %w", err)
-	}
-	defer in.Close()
-	for m := range in.C() {
-		if err := take(m); err != nil {
-			return fmt.Errorf("watch the bus: %w", err)
-		}
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	return in.Err()
 }
 
 // change locks the observer, and tells who waits when it is unlocked.

@@ -13,6 +13,7 @@ import (
 	"penstock/pipeline/demo/ledger"
 	"penstock/pipeline/demo/load"
 	"penstock/pipeline/demo/notes"
+	"penstock/pipeline/demo/stage"
 	"penstock/schemas/control"
 	"penstock/schemas/window"
 )
@@ -74,7 +75,7 @@ type Books struct {
 // is there.
 func (s *show) judge(ctx context.Context) (*Result, error) {
 	r := &Result{Load: s.load, Dir: s.Dir, Others: map[string]int{}, Broken: []string{}, Duration: s.clock.Now().Sub(s.start).Seconds()}
-	if err := s.operate(ctx, control.FreezeKey(control.Placement), control.Switch{On: true}); err != nil {
+	if err := stage.Operate(ctx, s.client, control.FreezeKey(control.Placement), control.Switch{On: true}); err != nil {
 		return nil, err
 	}
 	if err := s.edge.Stop(); err != nil { // Entry points send what they still have.

@@ -14,6 +14,7 @@ import (
 
 	"penstock/infra/clock"
 	"penstock/infra/objectstore"
+	"penstock/pipeline/demo/processes"
 )
 
 const (
@@ -22,8 +23,6 @@ const (
 	// maxLast is the most notes of one answer, defaultLast those where the request
 	// doesn't say.
 	maxLast, defaultLast = 1000, 10
-	// drain is how long requests that run may take at a stop.
-	drain = 5 * time.Second
 )
 
 // Options of a service.
@@ -49,18 +48,7 @@ func New(o Options) *Service {
 // Run serves on a listener until the context ends; running requests are finished.
 // It closes the listener.
 func (s *Service) Run(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
-	stopped := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
-		ctx, cancel := context.WithTimeout(context.Background(), drain)
-		defer cancel()
-		stopped <- server.Shutdown(ctx)
-	})
-	err := server.Serve(l)
-	if stop() || !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("notes service: %w", err)
-	}
-	return <-stopped
+	return processes.Serve(ctx, l, s.Handler())
 }
 
 // Handler is the service without a server.

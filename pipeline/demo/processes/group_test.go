@@ -7,8 +7,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -163,5 +166,65 @@ func TestTailBeginsWithALine(t *testing.T) {
 	}
 	if tail(name+"x") != "" {
 		t.Error("a file that isn't there has an end")
+	}
+}
+
+func TestServeFinishesWhatRuns(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := "http://" + l.Addr().String()
+	began, end := make(chan struct{}), make(chan struct{})
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /slow", func(http.ResponseWriter, *http.Request) {
+		close(began)
+		<-end
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	served, answered := make(chan error), make(chan error)
+	go func() { served <- Serve(ctx, l, mux) }()
+	go func() { answered <- Answers(at + "/slow")(t.Context()) }()
+	<-began
+	cancel()
+	for answers(l.Addr().String())(t.Context()) == nil {
+	}
+	close(end)
+	if err := errors.Join(<-answered, <-served); err != nil {
+		t.Error(err)
+	}
+	if err := Serve(t.Context(), l, mux); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("on a closed listener: %v", err)
+	}
+}
+
+func TestAnswersWantsA200(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "not yet", http.StatusServiceUnavailable)
+	}))
+	defer s.Close()
+	if err := Answers(s.URL)(t.Context()); err == nil || !strings.Contains(err.Error(), "answers 503: not yet") {
+		t.Error(err)
+	}
+}
+
+func TestUsedCountsWhatHasEnded(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux shows the processor times of others")
+	}
+	g := group(t, 10*time.Second)
+	at := addresses(t, 1)
+	if err := g.Start(t.Context(), Spec{Name: "first", Args: []string{"serve", at[0]}, Ready: answers(at[0])}); err != nil {
+		t.Fatal(err)
+	}
+	// A process may have begun so little that no tick counts it.
+	if _, err := g.Used(); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if used, err := g.Used(); err != nil || used <= 0 {
+		t.Errorf("%v, %v", used, err)
 	}
 }

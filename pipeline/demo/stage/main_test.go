@@ -1,0 +1,9 @@
+package stage
+
+import (
+	"testing"
+
+	"penstock/infra/bus/bustest"
+)
+
+func TestMain(m *testing.M) { bustest.Main(m) }
