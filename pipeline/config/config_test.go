@@ -61,6 +61,8 @@ func TestDefaultDocumentSaysTheDefaults(t *testing.T) {
 		c.Residency, c.Servers.Classes, c.Prices.Egress, c.Stores.Postgres.Tables = nil, nil, nil, nil
 		c.Entry.Class, c.Entry.TrustedProxies = nil, nil
 		c.Router.HAProxy, c.Router.XDS, c.Router.Gateway = nil, nil, nil
+		sp := &c.Spans
+		sp.Peers, sp.Component, sp.Site, sp.Server, sp.Callee, sp.Class, sp.Owner, sp.Sites = nil, nil, nil, nil, nil, nil, nil, nil
 		c.Components, c.Split.Colocate, c.Split.Residency, c.Split.Links = nil, nil, nil, nil
 	}
 	normalise(got)
@@ -68,7 +70,7 @@ func TestDefaultDocumentSaysTheDefaults(t *testing.T) {
 	if !reflect.DeepEqual(*got, want) {
 		t.Errorf("the printed document has\n%+v\nthe defaults are\n%+v", *got, want)
 	}
-	for _, section := range []reflect.Type{reflect.TypeFor[Placement](), reflect.TypeFor[Split](), reflect.TypeFor[Entry](), reflect.TypeFor[Redirector](), reflect.TypeFor[Router]()} {
+	for _, section := range []reflect.Type{reflect.TypeFor[Placement](), reflect.TypeFor[Split](), reflect.TypeFor[Entry](), reflect.TypeFor[Redirector](), reflect.TypeFor[Router](), reflect.TypeFor[Spans]()} {
 		for _, name := range fieldNames(section) {
 			if !strings.Contains(DefaultYAML(), "\n  "+name+":") {
 				t.Errorf("%s of %s is not in the printed document", name, section.Name())

@@ -87,7 +87,7 @@ func (c *checker) spans(cfg *Config) {
 	c.peers(s)
 	c.need(s.Window.Std() >= 100*time.Millisecond && s.Window.Std() <= 10*time.Minute, "spans.window", s.Window.String(), "100ms to 10m")
 	c.need(s.MaxAge >= s.Window && s.MaxAge.Std() <= time.Hour, "spans.max_age", s.MaxAge.String(), "spans.window, "+s.Window.String()+", to 1h")
-	c.between("spans.max_spans", float64(s.MaxSpans), 1, 1<<26)
+	c.between("spans.max_spans", float64(s.MaxSpans), 1, 1e7)
 	c.sized("spans.max_body", s.MaxBody, 1000, 1_000_000_000)
 	c.oneOf("spans.service", s.Service, "own", "whole")
 	c.oneOf("spans.entries", s.Entries, "servers", "all", "none")
