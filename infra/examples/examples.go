@@ -21,3 +21,9 @@ var PlacementExperiment []byte
 //
 //go:embed experiment/world-day.yaml
 var WorldDay []byte
+
+// SplitExperiment is what `penstock experiment split` runs: applications, faults,
+// what policies are told, targets.
+//
+//go:embed experiment/split.yaml
+var SplitExperiment []byte

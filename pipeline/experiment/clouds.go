@@ -7,6 +7,8 @@ import (
 
 	"penstock/consumers/decider/placement"
 	"penstock/infra/examples"
+	"penstock/pipeline/experiment/sheet"
+	"penstock/pipeline/experiment/side"
 	"penstock/pipeline/report"
 	"penstock/pipeline/whatif"
 	"penstock/producers/workload"
@@ -78,7 +80,7 @@ func (c *clouds) run(ctx context.Context, o *Options, progress func()) (*World, 
 	days := min(o.Seeds, variedSeeds)
 	seeds := make([][]Run, days)
 	first := make([]placement.Site, 0)
-	err = side(ctx, o.Workers, days, func(n int) error {
+	err = side.Run(ctx, o.Workers, days, func(n int) error {
 		params := base
 		params.Seed = o.Params.FirstSeed + uint64(n)
 		runs, sites, err := c.day(ctx, params, o)
@@ -169,7 +171,7 @@ func (c *clouds) egress() []float64 {
 }
 
 // tables are the run's tables.
-func (w *World) tables() []Table {
+func (w *World) tables() []sheet.Table {
 	by, order := map[string][]*Run{}, []string{}
 	for i := range w.Runs {
 		x := &w.Runs[i]
@@ -178,7 +180,7 @@ func (w *World) tables() []Table {
 		}
 		by[x.Strategy] = append(by[x.Strategy], x)
 	}
-	t := Table{
+	t := sheet.Table{
 		Title: fmt.Sprintf("Measured round trips and prices: %d regions of three providers, users around the world, median (range) of %d days", len(w.Sites), len(by[order[0]])),
 		Head: []string{
 			"strategy", "execution delay", "reduction, %", "latency mean, ms", "p99", "site hours over", "moves", "relieving", "between sites, MB/h", "copies",
@@ -202,11 +204,11 @@ func (w *World) tables() []Table {
 			spreadOf(runs, perGB).Text(3))
 		t.Rows = append(t.Rows, row)
 	}
-	sites := Table{Title: "Sites of the run on measured round trips, first day", Head: []string{"region", "capacity, MB/h", "egress, $ a GB (mean)"}}
+	sites := sheet.Table{Title: "Sites of the run on measured round trips, first day", Head: []string{"region", "capacity, MB/h", "egress, $ a GB (mean)"}}
 	for _, s := range w.Sites {
 		sites.Rows = append(sites.Rows, []string{s.Name, report.Figure(float64(s.Capacity) / 1e6).Text(2), report.Figure(s.Egress).Text(3)})
 	}
-	return []Table{t, sites}
+	return []sheet.Table{t, sites}
 }
 
 // perGB is what a GB between sites cost.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"penstock/pipeline/experiment/sheet"
 	"penstock/pipeline/report"
 )
 
@@ -27,14 +28,7 @@ func (r *Result) judge() {
 }
 
 func (r *Result) say(figure, paper, ours, reached, note string) {
-	r.Verdicts = append(r.Verdicts, Verdict{figure, paper, ours, reached, note})
-}
-
-func yes(ok bool) string {
-	if ok {
-		return "yes"
-	}
-	return "no"
+	r.Verdicts = append(r.Verdicts, sheet.Verdict{Figure: figure, Paper: paper, Ours: ours, Reached: reached, Note: note})
 }
 
 // judgeReduction compares the median reduction with the target.
@@ -52,7 +46,7 @@ func (r *Result) judgeReduction(c *Case) {
 				}
 			}
 		}
-		reached, note := yes(float64(s.Median) >= c.Target), ""
+		reached, note := sheet.Yes(float64(s.Median) >= c.Target), ""
 		if strategy == Optimal || strategy == Advised(Optimal, r.Advice) {
 			// The paper has no such policy: there is nothing for it to reach.
 			reached = ""
@@ -93,7 +87,7 @@ func (r *Result) judgeLatency() {
 		if !ours.Median.Known() {
 			continue
 		}
-		r.say("mean latency delay, case "+c.Name+", ms", "≤ 50", ours.Text(1), yes(ours.Most <= 50), "optimal: "+
+		r.say("mean latency delay, case "+c.Name+", ms", "≤ 50", ours.Text(1), sheet.Yes(ours.Most <= 50), "optimal: "+
 			spreadOf(r.of(r.Standard, c.Name, Optimal), latency).Text(1))
 		above, below := 0, 0
 		for i, x := range r.of(r.Standard, c.Name, TMatch) {
@@ -105,8 +99,8 @@ func (r *Result) judgeLatency() {
 			}
 		}
 		n := len(r.of(r.Standard, c.Name, TMatch))
-		r.say("  above the baseline, case "+c.Name, "yes", fmt.Sprintf("%d of %d days", above, n), yes(above == n), "baseline: "+base.Text(1))
-		r.say("  below distance only, case "+c.Name, "yes", fmt.Sprintf("%d of %d days", below, n), yes(below == n), "distance only: "+alone.Text(1))
+		r.say("  above the baseline, case "+c.Name, "yes", fmt.Sprintf("%d of %d days", above, n), sheet.Yes(above == n), "baseline: "+base.Text(1))
+		r.say("  below distance only, case "+c.Name, "yes", fmt.Sprintf("%d of %d days", below, n), sheet.Yes(below == n), "distance only: "+alone.Text(1))
 	}
 }
 
@@ -134,12 +128,12 @@ func (r *Result) judgeHours(c *Case) {
 	ours := hours(count, len(runs))
 	reached := ""
 	if c.Target == 0 {
-		reached = yes(ours == "none")
+		reached = sheet.Yes(ours == "none")
 	}
 	r.say("balancing hours, case "+c.Name+", UTC", paper, ours, reached,
 		"hours at whose beginning owners leave a site that was over; with the part of the days")
 	if c.Target > 0 {
-		r.say("  after the peak at 20 h, case "+c.Name, "none", fmt.Sprintf("%d in %d days", late, len(runs)), yes(late == 0), "from 21 h to 8 h")
+		r.say("  after the peak at 20 h, case "+c.Name, "none", fmt.Sprintf("%d in %d days", late, len(runs)), sheet.Yes(late == 0), "from 21 h to 8 h")
 	}
 }
 
@@ -191,7 +185,7 @@ func (r *Result) judgeStorage() {
 		return
 	}
 	part := float64(ours[0].Stored) / float64(base[0].Stored)
-	r.say("storage against the baseline", "1/3", fmt.Sprintf("%.4f", part), yes(part < 0.3334 && part > 0.3333),
+	r.say("storage against the baseline", "1/3", fmt.Sprintf("%.4f", part), sheet.Yes(part < 0.3334 && part > 0.3333),
 		"one copy against one a site; copies that wait for their deletion are not counted")
 }
 
@@ -229,7 +223,7 @@ func (r *Result) judgeObjective() {
 		if windows == 0 {
 			continue
 		}
-		r.say("windows in which optimal is worse than tmatch from the same state, case "+c.Name, "–", fmt.Sprintf("%d of %d", worse, windows), yes(worse == 0),
+		r.say("windows in which optimal is worse than tmatch from the same state, case "+c.Name, "–", fmt.Sprintf("%d of %d", worse, windows), sheet.Yes(worse == 0),
 			"on the printed objective; all friend models")
 		r.say("  greatest gap of optimal to the least objective", "–", fmt.Sprintf("%.2g (it says %.2g)", float64(gap), float64(said)), "",
 			fmt.Sprintf("least found apart from the policy, proven exact in %d of %d windows", exact, all))

@@ -3,11 +3,11 @@ package experiment
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"sync"
 
 	"penstock/consumers/decider/placement"
 	"penstock/infra/examples"
+	"penstock/pipeline/experiment/sheet"
+	"penstock/pipeline/experiment/side"
 	"penstock/pipeline/whatif"
 	"penstock/producers/workload"
 )
@@ -39,21 +39,21 @@ const variedSeeds = 3
 
 // Result is what the experiment of placement came to.
 type Result struct {
-	Version     int       `json:"version"`
-	Standard    string    `json:"standard"`
-	Models      []Model   `json:"-"`
-	Cases       []Case    `json:"-"`
-	Sites       []string  `json:"sites"`
-	Alpha       float64   `json:"alpha"`
-	Beta        float64   `json:"beta"`
-	Advice      float64   `json:"advice"`
-	Days        []Day     `json:"days"`
-	Runs        []Run     `json:"runs"`
-	Varied      []Varied  `json:"sensitivity"`
-	Clouds      *World    `json:"clouds,omitempty"`
-	Verdicts    []Verdict `json:"verdicts"`
-	Quick       bool      `json:"quick"`
-	VariedSeeds int       `json:"sensitivity_seeds"`
+	Version     int             `json:"version"`
+	Standard    string          `json:"standard"`
+	Models      []Model         `json:"-"`
+	Cases       []Case          `json:"-"`
+	Sites       []string        `json:"sites"`
+	Alpha       float64         `json:"alpha"`
+	Beta        float64         `json:"beta"`
+	Advice      float64         `json:"advice"`
+	Days        []Day           `json:"days"`
+	Runs        []Run           `json:"runs"`
+	Varied      []Varied        `json:"sensitivity"`
+	Clouds      *World          `json:"clouds,omitempty"`
+	Verdicts    []sheet.Verdict `json:"verdicts"`
+	Quick       bool            `json:"quick"`
+	VariedSeeds int             `json:"sensitivity_seeds"`
 }
 
 // Day is a day that was made up.
@@ -121,8 +121,8 @@ func Placement(ctx context.Context, o Options) (*Result, error) {
 	if world != nil {
 		extra = min(o.Seeds, variedSeeds)
 	}
-	progress := counter(o.Progress, len(days)+extra)
-	if err := side(ctx, o.Workers, len(days), func(i int) error {
+	progress := side.Counter(o.Progress, len(days)+extra)
+	if err := side.Run(ctx, o.Workers, len(days), func(i int) error {
 		err := days[i].play(ctx, base, &o)
 		progress()
 		return err
@@ -171,61 +171,6 @@ func plan(o *Options) []day {
 		}
 	}
 	return out
-}
-
-// side runs n pieces of work side by side. The first error in order is
-// returned; work that has not begun by then is left.
-func side(ctx context.Context, workers, n int, work func(i int) error) error {
-	if workers < 1 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	var (
-		mu   sync.Mutex
-		next int
-		errs = make([]error, n)
-		done sync.WaitGroup
-		bad  bool
-	)
-	for range min(workers, n) {
-		done.Go(func() {
-			for {
-				mu.Lock()
-				i := next
-				next++
-				stop := bad || ctx.Err() != nil
-				mu.Unlock()
-				if i >= n || stop {
-					return
-				}
-				if err := work(i); err != nil {
-					mu.Lock()
-					errs[i], bad = err, true
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	done.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
-}
-
-// counter tells of progress from any goroutine.
-func counter(tell func(done, all int), all int) func() {
-	var mu sync.Mutex
-	done := 0
-	return func() {
-		mu.Lock()
-		defer mu.Unlock()
-		done++
-		if tell != nil {
-			tell(done, all)
-		}
-	}
 }
 
 // play makes the day up and plays all cases and strategies.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"penstock/infra/examples"
-	"penstock/pipeline/report"
 	"penstock/producers/workload"
 )
 
@@ -207,27 +206,4 @@ func TestItStopsWithItsContext(t *testing.T) {
 	if _, err := Placement(context.Background(), Options{Params: p}); !errors.Is(err, ErrParams) {
 		t.Errorf("no seeds: got %v, expected ErrParams", err)
 	}
-}
-
-func TestSpreads(t *testing.T) {
-	for _, c := range []struct {
-		of   []float64
-		want string
-	}{
-		{[]float64{3, 1, 2}, "2.0 (1.0–3.0)"},
-		{[]float64{4, 1, 2, 3}, "2.5 (1.0–4.0)"},
-		{nil, "–"},
-	} {
-		if got := spread(figures(c.of)).Text(1); got != c.want {
-			t.Errorf("%v: %s, expected %s", c.of, got, c.want)
-		}
-	}
-}
-
-func figures(of []float64) []report.Figure {
-	out := make([]report.Figure, len(of))
-	for i, v := range of {
-		out[i] = report.Figure(v)
-	}
-	return out
 }

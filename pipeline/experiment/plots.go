@@ -1,37 +1,22 @@
 package experiment
 
 import (
-	"bytes"
-	"encoding/base64"
 	"fmt"
-	"html/template"
-	"image/color"
 	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+
+	"penstock/pipeline/experiment/sheet"
 )
-
-// picture is one plot, embedded in the page.
-type picture struct {
-	Title string
-	URL   template.URL
-}
-
-// palette are colours that stay apart for readers with any kind of colour vision
-// (Okabe and Ito).
-var palette = []color.RGBA{
-	{0, 114, 178, 255}, {230, 159, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {213, 94, 0, 255}, {86, 180, 233, 255}, {0, 0, 0, 255},
-}
 
 // plots draws, of the first day of the standard model, traffic against capacity
 // under the baseline and ours, the waiting and the latency by hour; and of all
 // days the reductions.
-func (r *Result) plots() ([]picture, error) {
-	var out []picture
+func (r *Result) plots() ([]sheet.Picture, error) {
+	var out []sheet.Picture
 	for _, c := range r.Cases {
 		if c.Target == 0 {
 			continue
@@ -61,15 +46,6 @@ func (r *Result) plots() ([]picture, error) {
 	return append(out, pic...), err
 }
 
-func newPlot(title, x, y string) *plot.Plot {
-	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
-	p.Legend.Top = true
-	p.Y.Min = 0
-	p.Add(plotter.NewGrid())
-	return p
-}
-
 // hourTicks marks every third hour of the day, which goes on over midnight.
 func hourTicks(least, most float64) []plot.Tick {
 	var out []plot.Tick
@@ -93,7 +69,7 @@ func addSteps(p *plot.Plot, name string, colour int, hours []Hour, value func(*H
 	if err != nil {
 		return err
 	}
-	line.Color, line.Width, line.StepStyle = palette[colour%len(palette)], vg.Points(1.4), plotter.PostStep
+	line.Color, line.Width, line.StepStyle = sheet.Palette[colour%len(sheet.Palette)], vg.Points(1.4), plotter.PostStep
 	p.Add(line)
 	p.Legend.Add(name, line)
 	return nil
@@ -113,12 +89,12 @@ func (r *Result) firstHours(c *Case, strategy string) []Hour {
 	return nil
 }
 
-func (r *Result) drawTraffic(c *Case, strategy string) ([]picture, error) {
+func (r *Result) drawTraffic(c *Case, strategy string) ([]sheet.Picture, error) {
 	hours := r.firstHours(c, strategy)
 	if len(hours) == 0 {
 		return nil, nil
 	}
-	p := newPlot(fmt.Sprintf("traffic by site, case %s, %s (dashed: capacity)", c.Name, strategy), "hour, UTC", "MB")
+	p := sheet.NewPlot(fmt.Sprintf("traffic by site, case %s, %s (dashed: capacity)", c.Name, strategy), "hour, UTC", "MB")
 	for s, name := range r.Sites {
 		if err := addSteps(p, name, s, hours, func(h *Hour) float64 { return float64(h.Traffic[s]) / 1e6 }); err != nil {
 			return nil, err
@@ -128,16 +104,16 @@ func (r *Result) drawTraffic(c *Case, strategy string) ([]picture, error) {
 		if err != nil {
 			return nil, err
 		}
-		line.Color, line.Dashes = palette[s%len(palette)], []vg.Length{vg.Points(4), vg.Points(3)}
+		line.Color, line.Dashes = sheet.Palette[s%len(sheet.Palette)], []vg.Length{vg.Points(4), vg.Points(3)}
 		p.Add(line)
 	}
 	p.Y.Max = 180
 	p.X.Tick.Marker = plot.TickerFunc(hourTicks)
-	return render(p)
+	return sheet.Render(p)
 }
 
-func (r *Result) drawHours(c *Case, title, unit string, value func(*Hour) float64) ([]picture, error) {
-	p := newPlot(title, "hour, UTC", unit)
+func (r *Result) drawHours(c *Case, title, unit string, value func(*Hour) float64) ([]sheet.Picture, error) {
+	p := sheet.NewPlot(title, "hour, UTC", unit)
 	drawn := false
 	for i, strategy := range []string{Baseline, DistanceOnly, TMatch, Optimal} {
 		hours := r.firstHours(c, strategy)
@@ -154,12 +130,12 @@ func (r *Result) drawHours(c *Case, title, unit string, value func(*Hour) float6
 	}
 	p.Y.Max *= 1.4
 	p.X.Tick.Marker = plot.TickerFunc(hourTicks)
-	return render(p)
+	return sheet.Render(p)
 }
 
 // drawReductions is a dot a day, with a line at the paper's figure.
-func (r *Result) drawReductions() ([]picture, error) {
-	p := newPlot("reduction of execution delay by day (line: the paper's)", "", "%")
+func (r *Result) drawReductions() ([]sheet.Picture, error) {
+	p := sheet.NewPlot("reduction of execution delay by day (line: the paper's)", "", "%")
 	var ticks []plot.Tick
 	at := 0.0
 	for _, c := range r.Cases {
@@ -182,7 +158,7 @@ func (r *Result) drawReductions() ([]picture, error) {
 			if err != nil {
 				return nil, err
 			}
-			dots.Color, dots.Radius, dots.Shape = palette[m%len(palette)], vg.Points(2.5), draw.CircleGlyph{}
+			dots.Color, dots.Radius, dots.Shape = sheet.Palette[m%len(sheet.Palette)], vg.Points(2.5), draw.CircleGlyph{}
 			p.Add(dots)
 			ticks = append(ticks, plot.Tick{Value: at, Label: c.Name + " " + model.Name})
 			at++
@@ -195,16 +171,5 @@ func (r *Result) drawReductions() ([]picture, error) {
 	}
 	p.X.Tick.Marker = plot.ConstantTicks(ticks)
 	p.Y.Max = 105
-	return render(p)
-}
-
-func render(p *plot.Plot) ([]picture, error) {
-	c := vgsvg.New(vg.Points(560), vg.Points(300))
-	p.Draw(draw.New(c))
-	var b bytes.Buffer
-	if _, err := c.WriteTo(&b); err != nil {
-		return nil, err
-	}
-	url := "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(b.Bytes())
-	return []picture{{Title: p.Title.Text, URL: template.URL(url)}}, nil //nolint:gosec // Our own drawing, in base64.
+	return sheet.Render(p)
 }

@@ -6,22 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
+	"penstock/pipeline/experiment/sheet"
 	"penstock/pipeline/report"
 )
 
-// Table is a table of the result, for a terminal or a page.
-type Table struct {
-	Title string
-	Notes []string
-	Head  []string
-	Rows  [][]string
-}
-
 // Tables are what the result says, in order.
-func (r *Result) Tables() []Table {
-	out := []Table{r.verdictTable()}
+func (r *Result) Tables() []sheet.Table {
+	out := []sheet.Table{r.verdictTable()}
 	for _, m := range r.Models {
 		if t := r.modelTable(m); len(t.Rows) > 0 {
 			out = append(out, t)
@@ -50,15 +42,9 @@ func (r *Result) seeds(model string) int {
 	return n
 }
 
-func (r *Result) verdictTable() Table {
-	t := Table{
-		Title: fmt.Sprintf("The paper's figures beside ours: friends %s (the standard, named in advance), median (range) of %d days", r.Standard, r.seeds(r.Standard)),
-		Head:  []string{"figure", "paper", "ours", "reached", "note"},
-	}
-	for _, v := range r.Verdicts {
-		t.Rows = append(t.Rows, []string{v.Figure, v.Paper, v.Ours, v.Reached, v.Note})
-	}
-	return t
+func (r *Result) verdictTable() sheet.Table {
+	title := fmt.Sprintf("The paper's figures beside ours: friends %s (the standard, named in advance), median (range) of %d days", r.Standard, r.seeds(r.Standard))
+	return sheet.VerdictTable(title, r.Verdicts)
 }
 
 // strategies are the names of the strategies that were played, in order.
@@ -73,8 +59,8 @@ func (r *Result) strategies() []string {
 	return out
 }
 
-func (r *Result) modelTable(m Model) Table {
-	t := Table{
+func (r *Result) modelTable(m Model) sheet.Table {
+	t := sheet.Table{
 		Title: fmt.Sprintf("Friends %s: %s; %d days", m.Name, m.Text, r.seeds(m.Name)),
 		Head: []string{
 			"case", "strategy", "execution delay", "reduction, %", "latency mean, ms", "p99", "site hours over", "moves", "relieving", "between sites, MB/h", "copies",
@@ -145,8 +131,8 @@ func objectiveText() string {
 		objective.Margin, objective.PerGB, objective.PerUSD, objective.Overload)
 }
 
-func (r *Result) objectiveTable() Table {
-	t := Table{
+func (r *Result) objectiveTable() sheet.Table {
+	t := sheet.Table{
 		Title: "One objective: " + objectiveText(),
 		Head:  []string{"friends", "case", "strategy", "Σ E", "moving", "overload", "total", "least from the same states", "optimal from the same states", "worse", "greatest gap", "exact"},
 		Notes: []string{
@@ -168,7 +154,7 @@ func (r *Result) objectiveTable() Table {
 }
 
 func plansCells(runs []*Run) []string {
-	of := func(f func(*Plans) report.Figure) Spread {
+	of := func(f func(*Plans) report.Figure) sheet.Spread {
 		return spreadOf(runs, func(x *Run) report.Figure { return f(x.Plans) })
 	}
 	worse, exact, windows := 0, 0, 0
@@ -194,8 +180,8 @@ func plansCells(runs []*Run) []string {
 }
 
 // windowTable is the objective window by window, of the first day.
-func (r *Result) windowTable() Table {
-	t := Table{
+func (r *Result) windowTable() sheet.Table {
+	t := sheet.Table{
 		Title: "The objective window by window: the first day of the standard model",
 		Head:  []string{"case", "end, UTC", "tmatch", "optimal from the same state", "least from the same state", "optimal on its own way"},
 	}
@@ -217,8 +203,8 @@ func (r *Result) windowTable() Table {
 	return t
 }
 
-func (r *Result) variedTable() Table {
-	t := Table{
+func (r *Result) variedTable() sheet.Table {
+	t := sheet.Table{
 		Title: fmt.Sprintf("One thing changed at a time: friends %s, median (range) of %d days", r.Standard, r.VariedSeeds),
 		Head:  []string{"what", "value", "case", "strategy", "reduction, %", "latency mean, ms", "moves", "moved, MB"},
 		Notes: []string{
@@ -256,37 +242,5 @@ func (r *Result) variedTable() Table {
 	return t
 }
 
-// Text prints the tables for a terminal.
-func (r *Result) Text(w io.Writer) error {
-	var b strings.Builder
-	for i, t := range r.Tables() {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		t.text(&b)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func (t *Table) text(b *strings.Builder) {
-	fmt.Fprintf(b, "%s\n", t.Title)
-	out := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	line := func(cells []string) {
-		for i, c := range cells {
-			if i > 0 {
-				fmt.Fprint(out, "\t")
-			}
-			fmt.Fprint(out, c)
-		}
-		fmt.Fprintln(out)
-	}
-	line(t.Head)
-	for _, row := range t.Rows {
-		line(row)
-	}
-	_ = out.Flush() // Into memory.
-	for _, n := range t.Notes {
-		fmt.Fprintf(b, "  %s\n", n)
-	}
-}
+// Text prints the tables.
+func (r *Result) Text(w io.Writer) error { return sheet.Text(w, r.Tables()) }

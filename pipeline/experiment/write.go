@@ -1,29 +1,13 @@
 package experiment
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"html/template"
-	"os"
-	"path/filepath"
 
-	_ "embed" // The page's template.
+	"penstock/pipeline/experiment/sheet"
 )
 
-//go:embed page.html
-var pageText string
-
-var page = template.Must(template.New("experiment").Parse(pageText))
-
 // JSON is the result for machines.
-func (r *Result) JSON() ([]byte, error) {
-	b, err := json.MarshalIndent(r, "", " ")
-	if err != nil {
-		return nil, fmt.Errorf("experiment: %w", err)
-	}
-	return append(b, '\n'), nil
-}
+func (r *Result) JSON() ([]byte, error) { return sheet.JSON(r) }
 
 // HTML is the result as one page that loads nothing from elsewhere.
 func (r *Result) HTML() ([]byte, error) {
@@ -31,19 +15,18 @@ func (r *Result) HTML() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("experiment: plots: %w", err)
 	}
-	var b bytes.Buffer
-	if err := page.Execute(&b, map[string]any{"R": r, "Plots": plots, "Tables": r.Tables()}); err != nil {
-		return nil, fmt.Errorf("experiment: page: %w", err)
+	p := sheet.Page{
+		Title: "Penstock: the placement experiment",
+		About: fmt.Sprintf("The paper's evaluation (adaptive data placement for social networks in a multicloud), played again on made-up days. "+
+			"Standard friend model, named in advance: %s. alpha %v, beta %v.", r.Standard, r.Alpha, r.Beta),
+		Tables: r.Tables(), Pictures: plots,
 	}
-	return b.Bytes(), nil
+	return p.HTML()
 }
 
 // Write writes experiment.json and experiment.html into a folder, which it makes
 // if it must.
 func (r *Result) Write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
 	body, err := r.JSON()
 	if err != nil {
 		return err
@@ -52,10 +35,5 @@ func (r *Result) Write(dir string) error {
 	if err != nil {
 		return err
 	}
-	for name, b := range map[string][]byte{"experiment.json": body, "experiment.html": html} {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
-			return fmt.Errorf("experiment: %w", err)
-		}
-	}
-	return nil
+	return sheet.Write(dir, "experiment", body, html)
 }

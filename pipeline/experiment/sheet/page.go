@@ -1,0 +1,55 @@
+package sheet
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"os"
+	"path/filepath"
+
+	_ "embed" // The page's template.
+)
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("experiment").Parse(pageText))
+
+// Page is a result as one page; pictures stand below the first table.
+type Page struct {
+	Title, About string
+	Tables       []Table
+	Pictures     []Picture
+}
+
+// HTML is the page, which loads nothing from elsewhere.
+func (p *Page) HTML() ([]byte, error) {
+	var b bytes.Buffer
+	if err := page.Execute(&b, p); err != nil {
+		return nil, fmt.Errorf("experiment: page: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// JSON is a result for machines.
+func JSON(result any) ([]byte, error) {
+	b, err := json.MarshalIndent(result, "", " ")
+	if err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
+	return append(b, '\n'), nil
+}
+
+// Write writes NAME.json and NAME.html into a folder, which it makes if it must.
+func Write(dir, name string, body, html []byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	for suffix, b := range map[string][]byte{".json": body, ".html": html} {
+		if err := os.WriteFile(filepath.Join(dir, name+suffix), b, 0o644); err != nil {
+			return fmt.Errorf("experiment: %w", err)
+		}
+	}
+	return nil
+}
