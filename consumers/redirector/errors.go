@@ -6,9 +6,6 @@ var (
 	// ErrOptions is returned by New for options that can't be used. Nothing was
 	// bound.
 	ErrOptions = errors.New("unusable options of a redirector")
-	// ErrToken is returned by New for an address off loopback that is neither
-	// public nor has a token of at least 16 bytes. Nothing was bound.
-	ErrToken = errors.New("a token is needed off loopback")
 	// ErrClosed is returned by Run of a redirector that was closed or has run.
 	ErrClosed = errors.New("the redirector is closed")
 

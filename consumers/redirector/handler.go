@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"penstock/infra/door"
 )
 
 const (
@@ -45,7 +47,7 @@ type answerer struct {
 func (r *Redirector) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	a := answerer{Redirector: r, w: w, r: req, what: whatNone, now: r.opts.Clock.Now()}
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	who, refused := r.door.enter(req)
+	who, refused := r.door.Enter(req)
 	if refused != 0 {
 		a.refuse(refused)
 		return
@@ -98,8 +100,8 @@ func (a *answerer) method(what string) bool {
 }
 
 // within takes lookups from the client's rate and from that of all.
-func (a *answerer) within(who client, n int) bool {
-	wait, by := a.rates.take(who, n, a.now)
+func (a *answerer) within(who door.Client, n int) bool {
+	wait, by := a.rates.Take(who, n, a.now)
 	if by == "" {
 		return true
 	}
@@ -238,7 +240,7 @@ func location(url, rest string) string {
 }
 
 // batch answers POST /v1/locations.
-func (a *answerer) batch(who client) {
+func (a *answerer) batch(who door.Client) {
 	if !a.within(who, 1) { // before anything of it is read
 		return
 	}

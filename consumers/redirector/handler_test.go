@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"penstock/infra/clock"
+	"penstock/infra/door"
 	"penstock/schemas/control"
 )
 
@@ -313,7 +314,7 @@ func TestRates(t *testing.T) {
 		asked(t, r, "307 Retry-After=")
 		asked(t, r, "429 Retry-After=2")
 		asked(t, r, "429 Retry-After=2") // being refused costs nothing
-		if n := testutil.ToFloat64(r.metrics.limited.WithLabelValues(byClient)); n != 2 {
+		if n := testutil.ToFloat64(r.metrics.limited.WithLabelValues(door.ByClient)); n != 2 {
 			t.Errorf("%v limited", n)
 		}
 		asked(t, r, "307 Retry-After=", "From", "192.0.2.1:99")
@@ -342,7 +343,7 @@ func TestRates(t *testing.T) {
 		asked(t, r, "307 Retry-After=", "From", "192.0.2.1:1")
 		asked(t, r, "307 Retry-After=", "From", "192.0.2.2:1")
 		asked(t, r, "429 Retry-After=1", "From", "192.0.2.3:1")
-		if n := testutil.ToFloat64(r.metrics.limited.WithLabelValues(byTotal)); n != 1 {
+		if n := testutil.ToFloat64(r.metrics.limited.WithLabelValues(door.ByTotal)); n != 1 {
 			t.Errorf("%v limited by the total", n)
 		}
 		c.Advance(time.Second)
@@ -359,28 +360,4 @@ func TestRates(t *testing.T) {
 		}
 		asked(t, r, "429 Retry-After=1")
 	})
-}
-
-// TestRatesAreBounded: of many clients those are forgotten that have most left.
-func TestRatesAreBounded(t *testing.T) {
-	o := Options{Rate: 1, Burst: 10, Clients: 160, Batch: 1}
-	r := newRates(&o)
-	greedy := client{address: netip.MustParseAddr("192.0.2.1")}
-	for range 10 {
-		r.take(greedy, 1, t0)
-	}
-	refused := 0
-	for i := range 5000 {
-		r.take(client{token: i + 1}, 1, t0)
-		if _, by := r.take(greedy, 1, t0); by == byClient {
-			refused++
-		}
-	}
-	n := 0
-	for i := range r.shards {
-		n += len(r.shards[i].clients)
-	}
-	if n > 160 || refused < 4500 {
-		t.Errorf("%d clients are kept, the greedy one was refused %d times of 5000", n, refused)
-	}
 }

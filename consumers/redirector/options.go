@@ -2,9 +2,9 @@ package redirector
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -14,9 +14,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"penstock/infra/address"
 	"penstock/infra/bus"
 	"penstock/infra/clock"
+	"penstock/infra/door"
 	"penstock/schemas/control"
 )
 
@@ -93,12 +93,8 @@ type Options struct {
 	WindowEnd func(time.Time) time.Time
 }
 
-const (
-	// minToken is the least length of a token that is worth its name.
-	minToken = 16
-	// leastBurst lets a client with a low rate load a page.
-	leastBurst = 20
-)
+// leastBurst lets a client with a low rate load a page.
+const leastBurst = 20
 
 func (o *Options) complete() error {
 	if o.Directory == nil {
@@ -108,22 +104,13 @@ func (o *Options) complete() error {
 		return fmt.Errorf("a limit below 0: %w", ErrOptions)
 	}
 	o.Listen = cmp.Or(o.Listen, DefaultListen)
-	host, _, err := net.SplitHostPort(o.Listen)
+	who := o.door()
+	err := who.Check(o.Listen)
+	if errors.Is(err, door.ErrOptions) {
+		return fmt.Errorf("%w: %w", ErrOptions, err)
+	}
 	if err != nil {
-		return fmt.Errorf("listen address %.80q, expected host:port: %w: %w", o.Listen, ErrOptions, err)
-	}
-	if slices.Contains(o.Tokens, "") {
-		return fmt.Errorf("an empty token: %w", ErrOptions)
-	}
-	if !o.Public && !address.IsLoopback(host) {
-		if len(o.Tokens) == 0 {
-			return fmt.Errorf("listen address %q: %w", o.Listen, ErrToken)
-		}
-		for _, t := range o.Tokens {
-			if len(t) < minToken {
-				return fmt.Errorf("listen address %q, token of %d bytes, expected at least %d: %w", o.Listen, len(t), minToken, ErrToken)
-			}
-		}
+		return err
 	}
 	if o.Sites, err = sites(o.Sites); err != nil {
 		return err
@@ -140,6 +127,16 @@ func (o *Options) complete() error {
 	o.Connections = cmp.Or(o.Connections, 10_000)
 	o.Version = cmp.Or(o.Version, "0.0.0")
 	return nil
+}
+
+// door are the options of who may come in.
+func (o *Options) door() door.Options {
+	return door.Options{ForwardedOnly: o.ForwardedOnly, Public: o.Public, Tokens: o.Tokens, Trusted: o.Trusted}
+}
+
+// rates are the options of how many lookups are too many.
+func (o *Options) rates() door.RateOptions {
+	return door.RateOptions{Burst: o.Burst, Clients: o.Clients, Rate: o.Rate, TotalBurst: o.Batch, TotalRate: o.TotalRate}
 }
 
 // sites returns the URLs without a slash at the end.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/rs/zerolog"
 	"golang.org/x/net/netutil"
+
+	"penstock/infra/door"
 )
 
 // Limits of the server.
@@ -31,8 +33,8 @@ type Redirector struct {
 	opts    Options
 	log     zerolog.Logger
 	metrics *metrics
-	door    *door
-	rates   *rates
+	door    *door.Door
+	rates   *door.Rates
 
 	listener net.Listener
 	http     *http.Server
@@ -40,13 +42,13 @@ type Redirector struct {
 	closing  sync.Once
 }
 
-// New binds the address. The error wraps ErrOptions or ErrToken, or says why the
+// New binds the address. The error wraps ErrOptions or door.ErrToken, or says why the
 // address could not be bound.
 func New(o Options) (*Redirector, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	r := &Redirector{opts: o, log: o.Logger.With().Str("part", "redirector").Logger(), door: newDoor(&o), rates: newRates(&o)}
+	r := &Redirector{opts: o, log: o.Logger.With().Str("part", "redirector").Logger(), door: door.New(o.door()), rates: door.NewRates(o.rates())}
 	var err error
 	if r.metrics, err = newMetrics(o.Registerer); err != nil {
 		return nil, err

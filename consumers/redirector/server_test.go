@@ -22,6 +22,7 @@ import (
 	"penstock/consumers/redirector/directory"
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/door"
 	"penstock/schemas/control"
 )
 
@@ -149,8 +150,8 @@ func TestOptions(t *testing.T) {
 		"no directory":    {Options{}, ErrOptions},
 		"no port":         {Options{Directory: d, Listen: "127.0.0.1"}, ErrOptions},
 		"a negative rate": {Options{Directory: d, Rate: -1}, ErrOptions},
-		"all addresses":   {Options{Directory: d, Listen: ":0"}, ErrToken},
-		"a short token":   {Options{Directory: d, Listen: "0.0.0.0:0", Tokens: []string{secret, "short"}}, ErrToken},
+		"all addresses":   {Options{Directory: d, Listen: ":0"}, door.ErrToken},
+		"a short token":   {Options{Directory: d, Listen: "0.0.0.0:0", Tokens: []string{secret, "short"}}, door.ErrToken},
 		"an empty token":  {Options{Directory: d, Tokens: []string{""}}, ErrOptions},
 		"no scheme":       {Options{Directory: d, Sites: map[string]string{"a": "x.y:80"}}, ErrOptions},
 		"a script":        {Options{Directory: d, Sites: map[string]string{"a": "javascript:x"}}, ErrOptions},
@@ -290,7 +291,7 @@ func TestOverTheBus(t *testing.T) {
 func TestLimitsOnTheBus(t *testing.T) {
 	b := bustest.Start(t)
 	c := bustest.Client(t, b)
-	r, d, _ := setup(t, func(o *Options) {
+	r, d, wall := setup(t, func(o *Options) {
 		o.Client, o.TotalRate, o.Batch, o.MaxAge = bustest.Client(t, b), 1, 1, time.Second
 	})
 	stop := serving(t, r)
@@ -308,7 +309,7 @@ func TestLimitsOnTheBus(t *testing.T) {
 	if got := status() + " " + status(); got != " 429"+failLimited {
 		t.Errorf("a second lookup in a second: %q", got)
 	}
-	r.rates.total = nil
+	wall.Advance(time.Minute)
 	d.since = time.Minute
 	if got := status(); got != "503"+failTooOld {
 		t.Errorf("an old directory: %q", got)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/micro"
+
+	"penstock/infra/door"
 )
 
 // The micro service. Several redirectors share what is asked, in one queue group.
@@ -102,7 +104,7 @@ func (r *Redirector) locateMany(req micro.Request) {
 // admit takes lookups from the rate of all, and asks how fresh the directory is; or
 // it answers why not.
 func (r *Redirector) admit(req micro.Request, what string, n int) (age, bool) {
-	if _, by := r.rates.take(onTheBus, n, r.opts.Clock.Now()); by != "" {
+	if _, by := r.rates.Take(door.OnTheBus, n, r.opts.Clock.Now()); by != "" {
 		r.metrics.limited.WithLabelValues(by).Add(float64(n))
 		r.reply(req, what, http.StatusTooManyRequests, Failure{Error: failLimited, Text: "too many lookups: try again later"})
 		return age{}, false

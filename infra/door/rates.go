@@ -1,4 +1,4 @@
-package redirector
+package door
 
 import (
 	"hash/maphash"
@@ -9,8 +9,24 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// rates limits lookups a client and in all, in bounded memory.
-type rates struct {
+// RateOptions say how much is too much.
+type RateOptions struct {
+	// Burst is how much a client may take at once.
+	Burst int
+	// Clients bounds for how many clients a rate is kept.
+	Clients int
+	// Rate is how much a client may take in a second; 0 is no limit.
+	Rate float64
+	// TotalBurst is how much all together may take at once; at least TotalRate.
+	TotalBurst int
+	// TotalRate is how much all clients together, those on the bus included, may take
+	// in a second; 0 is no limit.
+	TotalRate float64
+}
+
+// Rates limits what is taken by a client and in all, in bounded memory. Its methods
+// are safe for concurrent use.
+type Rates struct {
 	perClient rate.Limit
 	burst     int
 	total     *rate.Limiter // nil: no limit
@@ -21,33 +37,34 @@ type rates struct {
 
 type rateShard struct {
 	mu      sync.Mutex
-	clients map[client]*rate.Limiter
+	clients map[Client]*rate.Limiter
 }
 
-func newRates(o *Options) *rates {
-	r := &rates{perClient: rate.Limit(o.Rate), burst: o.Burst, seed: maphash.MakeSeed(), most: max(1, o.Clients/16)}
+// NewRates returns rates of which nothing was taken yet.
+func NewRates(o RateOptions) *Rates {
+	r := &Rates{perClient: rate.Limit(o.Rate), burst: o.Burst, seed: maphash.MakeSeed(), most: max(1, o.Clients/16)}
 	if o.TotalRate > 0 {
-		r.total = rate.NewLimiter(rate.Limit(o.TotalRate), max(o.Batch, int(math.Ceil(o.TotalRate))))
+		r.total = rate.NewLimiter(rate.Limit(o.TotalRate), max(o.TotalBurst, int(math.Ceil(o.TotalRate))))
 	}
 	for i := range r.shards {
-		r.shards[i].clients = map[client]*rate.Limiter{}
+		r.shards[i].clients = map[Client]*rate.Limiter{}
 	}
 	return r
 }
 
 // Reasons of refusals.
 const (
-	byClient = "client"
-	byTotal  = "total"
+	ByClient = "client"
+	ByTotal  = "total"
 )
 
-// take takes n lookups of a client's. If it can't have them by is which limit is in
+// Take takes n of a client's. If it can't have them by is which limit is in
 // the way, and wait when it is worth trying again. Nothing is taken then.
-func (r *rates) take(c client, n int, now time.Time) (wait time.Duration, by string) {
+func (r *Rates) Take(c Client, n int, now time.Time) (wait time.Duration, by string) {
 	var own *rate.Reservation
-	if r.perClient > 0 && c != onTheBus {
+	if r.perClient > 0 && c != OnTheBus {
 		if own, wait = reserve(r.of(c, now), n, now); wait > 0 {
-			return wait, byClient
+			return wait, ByClient
 		}
 	}
 	if r.total != nil {
@@ -55,7 +72,7 @@ func (r *rates) take(c client, n int, now time.Time) (wait time.Duration, by str
 			if own != nil {
 				own.CancelAt(now)
 			}
-			return wait, byTotal
+			return wait, ByTotal
 		}
 	}
 	return 0, ""
@@ -75,7 +92,7 @@ func reserve(l *rate.Limiter, n int, now time.Time) (*rate.Reservation, time.Dur
 }
 
 // of returns a client's limiter.
-func (r *rates) of(c client, now time.Time) *rate.Limiter {
+func (r *Rates) of(c Client, now time.Time) *rate.Limiter {
 	s := &r.shards[maphash.Comparable(r.seed, c)%uint64(len(r.shards))]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +111,7 @@ func (r *rates) of(c client, now time.Time) *rate.Limiter {
 // gains least by being forgotten. Going through a map begins anywhere.
 func (s *rateShard) evict(now time.Time) {
 	const sample = 16
-	var drop client
+	var drop Client
 	most, seen := math.Inf(-1), 0
 	for c, l := range s.clients {
 		if left := l.TokensAt(now); left > most {

@@ -1,4 +1,4 @@
-package redirector
+package door
 
 import (
 	"crypto/sha256"
@@ -10,17 +10,18 @@ import (
 	"penstock/infra/address"
 )
 
-// client is who has a rate: an address, or a token by its number from 1.
-type client struct {
+// Client is who has a rate: an address, or a token by its number from 1.
+type Client struct {
 	address netip.Addr
 	token   int
 }
 
-// onTheBus are all who ask over the bus: they are users of it already.
-var onTheBus = client{token: -1}
+// OnTheBus are all who ask over the bus: they are users of it already, and have no
+// rate of their own.
+var OnTheBus = Client{token: -1}
 
-// door knows who may come in, and who they are.
-type door struct {
+// Door knows who may come in, and who they are. It is not changed after New.
+type Door struct {
 	digests [][sha256.Size]byte
 	public  bool
 	trusted address.Proxies
@@ -28,37 +29,38 @@ type door struct {
 	forwardedOnly bool
 }
 
-func newDoor(o *Options) *door {
-	d := &door{public: o.Public, trusted: o.Trusted, forwardedOnly: o.ForwardedOnly}
+// New returns a door.
+func New(o Options) *Door {
+	d := &Door{public: o.Public, trusted: o.Trusted, forwardedOnly: o.ForwardedOnly}
 	for _, t := range o.Tokens {
 		d.digests = append(d.digests, sha256.Sum256([]byte(t)))
 	}
 	return d
 }
 
-// enter says who a request is from, or the status with which it is refused.
-func (d *door) enter(r *http.Request) (c client, refused int) {
+// Enter says who a request is from, or the status with which it is refused.
+func (d *Door) Enter(r *http.Request) (c Client, refused int) {
 	token := 0
 	switch {
 	case d.public:
 	case len(d.digests) > 0:
 		if token = d.token(r.Header.Get("Authorization")); token == 0 {
-			return client{}, http.StatusUnauthorized
+			return Client{}, http.StatusUnauthorized
 		}
 	case !address.IsLoopback(address.Host(r.Host)):
 		// A page that a browser on this machine has open may name any host that
 		// resolves to loopback; it has no business here.
-		return client{}, http.StatusForbidden
+		return Client{}, http.StatusForbidden
 	}
 	if len(d.digests) > 1 && token > 0 {
-		return client{token: token}, 0
+		return Client{token: token}, 0
 	}
-	return client{address: d.address(r)}, 0
+	return Client{address: d.address(r)}, 0
 }
 
 // token returns the number of the token that was sent, 0 for none of ours. It
 // compares digests, and all of them, so that the time taken tells nothing.
-func (d *door) token(authorization string) (number int) {
+func (d *Door) token(authorization string) (number int) {
 	got, bearer := strings.CutPrefix(authorization, "Bearer ")
 	sum := sha256.Sum256([]byte(got))
 	for i := range d.digests {
@@ -71,7 +73,7 @@ func (d *door) token(authorization string) (number int) {
 }
 
 // address is where a request comes from: the peer, or whom a trusted proxy names.
-func (d *door) address(r *http.Request) netip.Addr {
+func (d *Door) address(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}
