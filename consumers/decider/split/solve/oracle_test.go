@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/optimize/convex/lp"
 
 	"penstock/consumers/decider/split/solve"
+	"penstock/consumers/decider/split/solve/instances"
 )
 
 // Greedy against the optimum on 1,000 random instances: the distribution is
@@ -23,11 +24,11 @@ func TestGreedyAgainstTheOptimumOnAThousandInstances(t *testing.T) {
 	var ratios, curved, gaps []float64
 	var steps int
 	for i := range 1_000 {
-		s := shape{components: 2 + r.IntN(5), sites: 2 + r.IntN(3), tree: r.IntN(2) == 0, curved: i%4 == 3, slack: 0.7 + r.Float64()*1.5}
+		s := instances.Small(r, i)
 		if i%50 == 0 || os.Getenv("PENSTOCK_WHOLE") != "" {
-			s.components, s.sites = 2+r.IntN(9), 2+r.IntN(4)
+			s.Components, s.Sites = 2+r.IntN(9), 2+r.IntN(4)
 		}
-		in := random(r, s)
+		in := instances.Draw(r, s)
 		greedy := in.Greedy()
 		best, err := in.Optimal()
 		if err != nil {
@@ -45,7 +46,7 @@ func TestGreedyAgainstTheOptimumOnAThousandInstances(t *testing.T) {
 		if gap := (o - best.Bound) / o; math.Abs(gap) > 1e-6 {
 			t.Errorf("%d, %+v: optimum %v, bound %v", i, s, o, best.Bound)
 		}
-		if gaps = append(gaps, (o-best.Bound)/o); s.curved {
+		if gaps = append(gaps, (o-best.Bound)/o); s.Curved {
 			curved = append(curved, g/o)
 		} else {
 			ratios = append(ratios, g/o)
@@ -75,8 +76,8 @@ func TestGreedyAgainstTheOptimumOnAThousandInstances(t *testing.T) {
 func TestOptimumAgainstLinksInGonum(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 2))
 	for i := range 60 {
-		s := shape{components: 2 + r.IntN(3), sites: 2 + r.IntN(2), tree: r.IntN(2) == 0, slack: 1.05 + r.Float64()}
-		in := random(r, s)
+		s := instances.Shape{Components: 2 + r.IntN(3), Sites: 2 + r.IntN(2), Tree: r.IntN(2) == 0, Slack: 1.05 + r.Float64()}
+		in := instances.Draw(r, s)
 		best, err := in.Optimal()
 		if err != nil {
 			t.Fatal(err)
@@ -159,8 +160,8 @@ func links(t *testing.T, in *solve.Instance) float64 {
 func TestWithoutCapacitiesAgainstAllMaps(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 3))
 	for i := range 300 {
-		s := shape{components: 2 + r.IntN(4), sites: 2 + r.IntN(2), tree: i%2 == 0, slack: 1, missing: 0.2}
-		in := random(r, s)
+		s := instances.Shape{Components: 2 + r.IntN(4), Sites: 2 + r.IntN(2), Tree: i%2 == 0, Slack: 1, Missing: 0.2}
+		in := instances.Draw(r, s)
 		for c := range in.Capacity {
 			in.Capacity[c] = math.Inf(1)
 		}
@@ -174,7 +175,7 @@ func TestWithoutCapacitiesAgainstAllMaps(t *testing.T) {
 		if o := in.Cost(best); math.Abs(o-got) > 1e-9*got {
 			t.Errorf("%d: optimum %v, greedy without capacities %v", i, o, got)
 		}
-		if s.tree && math.Abs(got-want) > 1e-9*want || got > want*(1+1e-9) {
+		if s.Tree && math.Abs(got-want) > 1e-9*want || got > want*(1+1e-9) {
 			t.Errorf("%d, %+v: got %v, best of all maps %v", i, s, got, want)
 		}
 	}
@@ -231,7 +232,7 @@ func ofMap(in *solve.Instance, source *solve.Choice, at []int) float64 {
 // An instance that is too large to be proved still has a plan that is no worse
 // than greedy's, and a bound.
 func TestALargeInstanceHasABound(t *testing.T) {
-	in := random(rand.New(rand.NewPCG(5, 4)), shape{components: 60, sites: 8, slack: 1.3})
+	in := instances.Draw(rand.New(rand.NewPCG(5, 4)), instances.Shape{Components: 60, Sites: 8, Slack: 1.3})
 	in.MaxWork = 20_000_000
 	best, err := in.Optimal()
 	if err != nil {
@@ -351,7 +352,7 @@ func BenchmarkOptimal100x10(b *testing.B) {
 }
 
 func benchmark(b *testing.B, slack float64, f func(*solve.Instance)) {
-	in := random(rand.New(rand.NewPCG(5, 4)), shape{components: 100, sites: 10, slack: slack})
+	in := instances.Draw(rand.New(rand.NewPCG(5, 4)), instances.Shape{Components: 100, Sites: 10, Slack: slack})
 	b.ReportAllocs()
 	for b.Loop() {
 		f(in)
