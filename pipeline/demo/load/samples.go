@@ -37,10 +37,23 @@ func (s *Samples[K]) Len() int {
 func (s *Samples[K]) Where(keep func(*Sample[K]) bool) Latencies {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return LatenciesOf(s.list, keep)
+}
+
+// All returns a copy of them, in the order in which they were added.
+func (s *Samples[K]) All() []Sample[K] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.list)
+}
+
+// LatenciesOf returns the latencies of those samples of a list that keep wants,
+// ascending.
+func LatenciesOf[K any](list []Sample[K], keep func(*Sample[K]) bool) Latencies {
 	var out Latencies
-	for i := range s.list {
-		if keep(&s.list[i]) {
-			out = append(out, s.list[i].Latency)
+	for i := range list {
+		if keep(&list[i]) {
+			out = append(out, list[i].Latency)
 		}
 	}
 	slices.Sort(out)
