@@ -72,6 +72,12 @@ func canonical(v any) any {
 		if m != nil {
 			return canonical(*m)
 		}
+	case SplitAnswer:
+		return m.canonical()
+	case *SplitAnswer:
+		if m != nil {
+			return m.canonical()
+		}
 	case Switch:
 		m.At, m.After = utc(m.At), utcOf(m.After)
 		return m

@@ -41,6 +41,7 @@ func FuzzDecodeDecision(f *testing.F) { fuzz(f, "decision", control.DecodeDecisi
 func FuzzDecodeCommand(f *testing.F)  { fuzz(f, "command", control.DecodeCommand) }
 func FuzzDecodeOutcome(f *testing.F)  { fuzz(f, "outcome", control.DecodeOutcome) }
 func FuzzDecodeLocation(f *testing.F) { fuzz(f, "location", control.DecodeLocation) }
+func FuzzDecodeSplit(f *testing.F)    { fuzz(f, "split", control.DecodeSplitAnswer) }
 
 func FuzzDecodeSwitch(f *testing.F) {
 	for i, key := range []string{"mode.placement", "freeze.all", "rollback.coding", "evacuate.us-east"} {

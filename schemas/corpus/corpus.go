@@ -6,8 +6,8 @@
 // of schemas/README.md promises to read.
 //
 // A file's name is its kind, "-", and what is special about it: decision-*,
-// command-*, outcome-*, location-*, operator-KEY, commit-*, request-* and gauge-*
-// (a row as JSON), header-* and mark-* (headers as JSON; marks are of a bus of
+// command-*, outcome-*, location-*, split-*, operator-KEY, commit-*, request-* and
+// gauge-* (a row as JSON), header-* and mark-* (headers as JSON; marks are of a bus of
 // eight partitions), batch-*, gauges-* and pane-* (Arrow streams, .s2 if
 // compressed), lines-* (batches as JSON Lines).
 package corpus

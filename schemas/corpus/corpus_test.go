@@ -39,6 +39,8 @@ func decode(f corpus.File) (message any, err error, has bool) {
 		message, err = control.DecodeOutcome(f.Data)
 	case "location":
 		message, err = control.DecodeLocation(f.Data)
+	case "split":
+		message, err = control.DecodeSplitAnswer(f.Data)
 	case "operator":
 		message, err = control.DecodeSwitch(f.Name, f.Data)
 	case "commit":
@@ -230,6 +232,13 @@ var faults = map[string]struct{ schema, decoder string }{
 	"request-time-in-words":           {"/time", "column time: row 0: "},
 	"request-unknown-op":              {"/op: value must be one of 'read', 'write'", "column op: row 0: "},
 	"request-without-op":              {"missing property 'op'", "column op: row 0: missing"},
+	"split-no-sites":                  {"/ratios: minItems: got 0, want 1", "split: field ratios: got \"0 sites\", expected 1 to 257"},
+	"split-server-without-scheme":     {"/ratios/0/servers/0: 'cart:8080'", "split: field ratios[0].servers[0]: got \"cart:8080\", expected an absolute URL, http or https, without query"},
+	"split-share-over-1":              {"/ratios/0/share: maximum: got 1.5, want 1", "split: field ratios[0].share: got \"1.5\", expected 0 to 1"},
+	"split-site-twice":                {"", "split: field ratios[1].site: got \"us-east\", expected each site once"},
+	"split-sum":                       {"", "split: field ratios: got \"a sum of 0.75\", expected a sum of 1"},
+	"split-without-component":         {"missing property 'component'", "split: field component: got \"\", expected 1 to 1024 bytes"},
+	"split-writes-nowhere":            {"", "split: field writes_at: got \"us-north\", expected one of the sites of ratios"},
 }
 
 func TestBadMessagesAreRefused(t *testing.T) {

@@ -1,7 +1,7 @@
 // Package jsonschema publishes the JSON Schemas (draft 2020-12) of what travels
 // as JSON, for those who write or read it in other languages: decision, command,
-// outcome, location, operator and commit, and the JSON form of rows of request/1
-// and gauge/1. What is only on the bus in columns is described by
+// outcome, location, operator and commit, the JSON form of rows of request/1 and
+// gauge/1, and split, the answer to who asks for a split over HTTP. What is only on the bus in columns is described by
 // event.RequestFields instead.
 //
 // The schemas and the decoders of schemas/control and schemas/window refuse the

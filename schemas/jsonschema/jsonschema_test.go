@@ -39,7 +39,7 @@ func get(t *testing.T, name string) schema {
 }
 
 func TestEverySchemaSaysWhatItIs(t *testing.T) {
-	expected := []string{"command", "commit", "decision", "gauge", "location", "operator", "outcome", "request"}
+	expected := []string{"command", "commit", "decision", "gauge", "location", "operator", "outcome", "request", "split"}
 	if got := jsonschema.Names(); !slices.Equal(got, expected) {
 		t.Errorf("got %q, expected %q", got, expected)
 	}
@@ -58,7 +58,7 @@ func TestEverySchemaSaysWhatItIs(t *testing.T) {
 
 func TestAnUnknownSchemaListsThoseThereAre(t *testing.T) {
 	b, err := jsonschema.Get("nothing")
-	expected := `schema "nothing", expected one of command, commit, decision, gauge, location, operator, outcome, request: no such schema`
+	expected := `schema "nothing", expected one of command, commit, decision, gauge, location, operator, outcome, request, split: no such schema`
 	if b != nil || !errors.Is(err, jsonschema.ErrUnknown) || err.Error() != expected {
 		t.Errorf("got %v\nexpected %s", err, expected)
 	}
@@ -82,6 +82,7 @@ func TestSchemasAndTypesHaveTheSameFields(t *testing.T) {
 		{"decision", control.Decision{}},
 		{"outcome", control.Outcome{}},
 		{"location", control.Location{}},
+		{"split", control.SplitAnswer{}},
 		{"operator", control.Switch{}},
 		{"commit", window.Commit{}},
 	} {
