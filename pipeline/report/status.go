@@ -65,6 +65,8 @@ type KindStatus struct {
 	FellBack string `json:"fell_back,omitempty"`
 	// BackingOff is how many owners are held after moves that failed.
 	BackingOff int64 `json:"backing_off,omitempty"`
+	// Tables are the last ones of a kind whose commands are tables, by scope.
+	Tables []TableStatus `json:"tables,omitempty"`
 }
 
 // EvacuationStatus is how far a site was emptied at the last decision.
@@ -144,6 +146,11 @@ func StatusAt(ctx context.Context, client *bus.Client, now time.Time) (*Status, 
 	}
 	for i := range s.Kinds {
 		s.stale(&s.Kinds[i], now)
+		if s.Kinds[i].Kind == control.Split && s.Kinds[i].Decided {
+			if err := s.tables(ctx, client, &s.Kinds[i], now); err != nil {
+				return nil, fmt.Errorf("status: %w", err)
+			}
+		}
 	}
 	if err := s.failing(ctx, client); err != nil {
 		return nil, fmt.Errorf("status: %w", err)
@@ -234,7 +241,9 @@ func (s *Status) stale(k *KindStatus, now time.Time) {
 	}
 	var mark time.Time
 	for _, p := range s.Progress {
-		if p.Group == group {
+		// The end of a replay closes windows up to the end of the longest: those of the
+		// fast group behind its last row are no time without traffic.
+		if p.Group == group && (group == window.Owners || !now.IsZero()) {
 			mark = p.Watermark
 		}
 	}

@@ -49,6 +49,14 @@ func printPlan(b *strings.Builder, d *control.Decision) {
 	}
 }
 
+// done is what becomes of a kind's commands.
+func done(k control.Kind) string {
+	if k == control.Placement {
+		return "moved"
+	}
+	return "applied"
+}
+
 // Print writes the status for a person.
 func (s *Status) Print(w io.Writer) error {
 	var b strings.Builder
@@ -62,8 +70,12 @@ func (s *Status) Print(w io.Writer) error {
 			for _, c := range d.Commands {
 				moves += c.Moves
 			}
-			fmt.Fprintf(&b, "mode %s, last decided window %s to %s, case %s, %d moves; ", d.Mode,
-				Instant(d.Window.Start), ClockTime(d.Window.End), d.Case, moves)
+			fmt.Fprintf(&b, "mode %s, last decided window %s to %s, ", d.Mode, Instant(d.Window.Start), ClockTime(d.Window.End))
+			if k.Kind == control.Placement {
+				fmt.Fprintf(&b, "case %s, %d moves; ", d.Case, moves)
+			} else {
+				fmt.Fprintf(&b, "%d tables; ", len(d.Commands))
+			}
 			counts := map[string]int64{}
 			for _, r := range d.Reasons {
 				counts[r.Code] += max(r.Count, 1)
@@ -89,8 +101,9 @@ func (s *Status) Print(w io.Writer) error {
 		}
 		b.WriteString("\n")
 		printPlan(&b, k.Decision)
+		printTables(&b, k.Tables)
 		if k.FellBack != "" {
-			fmt.Fprintf(&b, "%s FELL BACK TO ADVISE: %s\n  nothing is moved until: penstock mode %s act\n", strings.ToUpper(string(k.Kind)), k.FellBack, k.Kind)
+			fmt.Fprintf(&b, "%s FELL BACK TO ADVISE: %s\n  nothing is %s until: penstock mode %s act\n", strings.ToUpper(string(k.Kind)), k.FellBack, done(k.Kind), k.Kind)
 		}
 	}
 	if b.Len() == 0 {

@@ -2,7 +2,6 @@ package split
 
 import (
 	"math"
-	"slices"
 	"time"
 )
 
@@ -45,7 +44,8 @@ type RowView struct {
 	Samples  int64       `json:"samples"` // calls in History windows
 	// Thin: too few samples, or none in the last window, so that no plan moves it.
 	Thin bool `json:"thin,omitempty"`
-	// Fast: the way to the target leaves something that got worse.
+	// Fast: the target is worth a command, and the way there leaves something that got
+	// worse.
 	Fast    bool `json:"fast,omitempty"`
 	Expired bool `json:"expired,omitempty"`
 	// WritesAt is the site of all calls that write, whatever the shares.
@@ -122,7 +122,7 @@ func (t *Policy) explainRow(e *estimates, i, a int) RowView {
 	now, all, _ := t.traffic(i, a)
 	out := RowView{
 		FromSite: t.config.Sites[a].Name, To: t.state.components[x.to].name, Rate: round(t.rate(x.links[a]...)), Samples: all,
-		Thin: now == 0 || all < t.config.MinSamples, Fast: row.fast && !slices.Equal(row.parts, row.target), Expired: row.expired,
+		Thin: now == 0 || all < t.config.MinSamples, Fast: row.fast && float64(distance(row.parts, row.target)) > whole*max(0, t.config.DeadBand), Expired: row.expired,
 	}
 	if told := t.state.components[x.to].told; told != nil {
 		out.WritesAt = told.WritesAt

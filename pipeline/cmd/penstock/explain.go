@@ -1,31 +1,40 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
+	"penstock/infra/bus"
 	"penstock/pipeline/topology"
 	"penstock/schemas/control"
 )
 
 type explainCmd struct {
 	busFlags
-	Words []string `arg:"" name:"owner" help:"Whose data; a kind may stand before it: explain placement OWNER."`
+	Words []string `arg:"" name:"what" help:"OWNER, or placement OWNER: why its data is where it is. split SCOPE[@SITE]: why the calls of a component (entry: from outside) are shared out as they are."`
 }
 
-// Run explains an owner.
+// Run explains an owner's place, or how the calls of a component are shared out.
 func (c *explainCmd) Run(con *console) (err error) {
-	owner := c.Words[len(c.Words)-1]
-	if len(c.Words) > 2 || len(c.Words) == 2 && c.Words[0] != string(control.Placement) {
-		return fmt.Errorf("%w: explain [placement] OWNER; this version decides placement only", errUsage)
+	kind, what := control.Placement, c.Words[len(c.Words)-1]
+	if len(c.Words) == 2 {
+		kind = control.Kind(c.Words[0])
+	}
+	explain, ok := map[control.Kind]func(context.Context, *bus.Client, string, *console) (any, func(io.Writer) error, error){
+		control.Placement: explainPlacement, control.Split: explainSplit,
+	}[kind]
+	if len(c.Words) > 2 || !ok {
+		return fmt.Errorf("%w: explain [placement] OWNER, or explain split SCOPE[@SITE]; this version decides no other kind", errUsage)
 	}
 	b, client, err := c.open(con, "explain")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	e, err := topology.Explain(con.ctx, client, owner, con.logger())
+	e, print, err := explain(con.ctx, client, what, con)
 	if err != nil {
 		return err
 	}
@@ -34,5 +43,15 @@ func (c *explainCmd) Run(con *console) (err error) {
 		enc.SetEscapeHTML(false)
 		return enc.Encode(e)
 	}
-	return printExplained(con.out, e)
+	return print(con.out)
+}
+
+func explainPlacement(ctx context.Context, client *bus.Client, owner string, con *console) (any, func(io.Writer) error, error) {
+	e, err := topology.Explain(ctx, client, owner, con.logger())
+	return e, func(w io.Writer) error { return printExplained(w, e) }, err
+}
+
+func explainSplit(ctx context.Context, client *bus.Client, what string, con *console) (any, func(io.Writer) error, error) {
+	e, err := topology.ExplainSplit(ctx, client, what, con.logger())
+	return e, func(w io.Writer) error { return printExplainedSplit(w, e) }, err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"penstock/consumers/decider"
 	"penstock/infra/bus"
 	"penstock/infra/clock"
 	"penstock/producers/replay"
@@ -96,29 +98,47 @@ func (f *busFlags) hasDecided(con *console, k control.Kind) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	_, err = client.Last(con.ctx, subject.CommandsStream, subject.Decisions(string(k)))
-	switch {
-	case errors.Is(err, bus.ErrNoMessage) && decides(k):
-		return fmt.Errorf("%s has decided nothing yet: there is nothing to undo", k)
-	case errors.Is(err, bus.ErrNoMessage):
-		return fmt.Errorf("%s has decided nothing, and %s: there is nothing to undo", k, noDecider(k))
+	if !errors.Is(err, bus.ErrNoMessage) {
+		return err
 	}
-	return err
+	runs, why, err := decides(con.ctx, client, k)
+	switch {
+	case err != nil:
+		return err
+	case runs:
+		return fmt.Errorf("%s has decided nothing yet: there is nothing to undo", k)
+	}
+	return fmt.Errorf("%s has decided nothing, and %s: there is nothing to undo", k, why)
 }
 
-// decides reports whether this version has a decider of the kind.
-func decides(k control.Kind) bool { return k == control.Placement }
-
-func noDecider(k control.Kind) string { return fmt.Sprintf("no decider of %s runs in this version", k) }
+// decides reports whether a decider of the kind runs here, as far as the bus tells;
+// if not, why. Placement is decided by every Penstock that serves. Split is where
+// the configuration has components, which the bus does not know: but its decider has
+// left a record or, before its first, a snapshot.
+func decides(ctx context.Context, client *bus.Client, k control.Kind) (runs bool, why string, err error) {
+	switch k {
+	case control.Placement:
+		return true, "", nil
+	case control.Split:
+		runs, err := decider.Known(ctx, client, k)
+		return runs, "no decider of split has run on this bus: one does where the configuration has components", err
+	}
+	return false, fmt.Sprintf("no decider of %s runs in this version", k), nil
+}
 
 // heeded says whom a switch is for if it is of a kind that nobody decides here;
 // it is empty of every other.
-func heeded(key string) string {
+func heeded(ctx context.Context, client *bus.Client, key string) (string, error) {
 	first, kind, _ := strings.Cut(key, ".")
 	k := control.Kind(kind)
-	if first == "evacuate" || decides(k) || !slices.Contains(control.Kinds, k) {
-		return ""
+	if first == "evacuate" || !slices.Contains(control.Kinds, k) {
+		return "", nil
 	}
-	return noDecider(k) + "; the switch is kept for one that does"
+	runs, why, err := decides(ctx, client, k)
+	if err != nil || runs {
+		return "", err
+	}
+	return why + "; the switch is kept for one that does", nil
 }
 
 // ended says that no window will be decided any more on the bus of a finished
@@ -161,7 +181,10 @@ func (f *busFlags) set(con *console, key string, s control.Switch, said, from st
 	if err != nil {
 		return fmt.Errorf("switch %s: %w", key, err)
 	}
-	note := heeded(key)
+	note, err := heeded(con.ctx, client, key)
+	if err != nil {
+		return err
+	}
 	if con.json {
 		done := map[string]any{"key": key, "revision": rev, "switch": s}
 		if why := cmp.Or(note, ended); why != "" {

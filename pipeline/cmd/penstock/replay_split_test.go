@@ -167,3 +167,79 @@ func TestCallsAreSplitTheSameHoweverTheyAreCut(t *testing.T) {
 		})
 	}
 }
+
+// TestSplitGoesOnAfterAKill kills a replay at its flushes and behind its first
+// answered window: the same command goes on and ends with the same, another
+// configuration of split is refused by name, and so is none at all.
+func TestSplitGoesOnAfterAKill(t *testing.T) {
+	t.Parallel()
+	dir, base := t.TempDir(), t.TempDir()
+	must(t, callsReplay(t, dir, base)...)
+	for _, at := range []string{"flush:9", "flushed:14", "window:2"} {
+		out := t.TempDir()
+		if err := process(t, at, callsReplay(t, dir, out)...).Run(); err == nil {
+			t.Fatalf("the process was to be killed at %s", at)
+		}
+		if at == "window:2" {
+			for text, says := range map[string]string{"split: {history: 9}\n": "split was sha256:", "": "split was sha256:"} {
+				other := filepath.Join(dir, "other.yaml")
+				sites, _, _ := strings.Cut(splitWorld, "components:")
+				if text != "" {
+					sites = splitWorld + text
+				}
+				writeFile(t, other, sites)
+				args := callsReplay(t, dir, out)
+				args[3] = other
+				if _, errs, code := command(t, args...); code != 2 || !strings.Contains(errs, says) || !strings.Contains(errs, "--fresh") {
+					t.Errorf("exit code %d\n%s", code, errs)
+				}
+			}
+		}
+		must(t, callsReplay(t, dir, out)...)
+		same(t, base, out, results...)
+	}
+}
+
+// TestSplitEndsWhereItIsTold: windows up to --until are decided as without it, and a
+// replay without components decides nothing of split and says nothing of it.
+func TestSplitEndsWhereItIsTold(t *testing.T) {
+	t.Parallel()
+	dir, base, half := t.TempDir(), t.TempDir(), t.TempDir()
+	must(t, callsReplay(t, dir, base)...)
+	must(t, callsReplay(t, dir, half, "--until", "2026-03-01T10:59:30Z")...)
+	all, some := bodies[control.Decision](t, base, "decisions.jsonl"), bodies[control.Decision](t, half, "decisions.jsonl")
+	n := 0
+	for _, d := range some {
+		if d.Kind == control.Split {
+			if d.State != all[n].State || !d.Window.End.Equal(all[n].Window.End) {
+				t.Errorf("window to %s: state %s, expected %s", d.Window.End, d.State, all[n].State)
+			}
+			n++
+		}
+	}
+	if n != 27 {
+		t.Errorf("%d windows of split were decided, expected 27", n)
+	}
+	plain := filepath.Join(dir, "plain.yaml")
+	sites, _, _ := strings.Cut(splitWorld, "components:")
+	writeFile(t, plain, sites)
+	args := callsReplay(t, dir, half, "--fresh")
+	args[3] = plain
+	if text := must(t, args...); strings.Contains(text, "split") {
+		t.Errorf("summary:\n%s", text)
+	}
+	for _, d := range bodies[control.Decision](t, half, "decisions.jsonl") {
+		if d.Kind != control.Placement {
+			t.Errorf("a decision of %s", d.Kind)
+		}
+	}
+	for _, name := range []string{"report.json", "report.html"} {
+		body, err := os.ReadFile(filepath.Join(half, name))
+		if err != nil || strings.Contains(strings.ToLower(string(body)), "split") {
+			t.Errorf("%s tells of split: %v", name, err)
+		}
+	}
+	if r := readReport(t, half); r.Split != nil || len(r.Windows) != 2 {
+		t.Errorf("split %+v, %d windows", r.Split, len(r.Windows))
+	}
+}
