@@ -19,6 +19,12 @@ func (x *exchange) refuse(status int, reason, text string) {
 		x.about(h, x.e.o.Site, 0, false)
 	}
 	h["Content-Type"], h["X-Content-Type-Options"], h["Cache-Control"] = plainText, notSniffed, notStored
+	if x.hop != nil && x.hop.proven {
+		if x.unreached {
+			reason = reasonNoConnection
+		}
+		h[headerReason] = []string{reason}
+	}
 	switch status {
 	case http.StatusServiceUnavailable:
 		h["Retry-After"] = oneSecond

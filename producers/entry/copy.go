@@ -66,7 +66,10 @@ func (x *exchange) credit(resp *http.Response, peer bool) {
 
 // label says in an answer who served it, and to a peer how.
 func (x *exchange) label(h http.Header) {
-	if x.owner != "" || x.hop != nil {
+	if x.split.calls {
+		x.beginSession(h)
+	}
+	if x.owner != "" || x.hop != nil || x.client.door.internal {
 		x.about(h, x.toSite, x.at.version, x.at.known)
 	}
 	if x.hop == nil {
@@ -75,7 +78,7 @@ func (x *exchange) label(h http.Header) {
 	if x.toServer != "" {
 		h[headerServer] = []string{x.toServer}
 	}
-	if wait, service, known := x.split(x.attempt); known {
+	if wait, service, known := x.durations(x.attempt); known {
 		addTimings(h, service, wait)
 	}
 }

@@ -19,17 +19,21 @@ import (
 
 // Entry is the entry point of one site. Make one with New.
 type Entry struct {
-	o       Options
-	m       *metrics
-	router  *router
-	owner   *identify.Set
-	user    *identify.Set
-	tokens  *identify.Tokens
-	claims  bool // tokens are looked at
-	classes []class
-	proxies address.Proxies
-	peerKey []string
-	limits  *strict.Limits
+	o          Options
+	m          *metrics
+	router     *router
+	owner      *identify.Set
+	user       *identify.Set
+	tokens     *identify.Tokens
+	claims     bool // tokens are looked at
+	classes    []class
+	own        *component            // Options.Component
+	components []*component          // all, the own first
+	named      map[string]*component // by name
+	routes     []*component          // in the order of Options.Components
+	proxies    address.Proxies
+	peerKey    []string
+	limits     *strict.Limits
 
 	public *door
 	inner  *door // of components of the site; nil: there is none
@@ -38,6 +42,8 @@ type Entry struct {
 	// told once of each.
 	strangers sync.Map
 	started   atomic.Bool
+	watches   atomic.Bool // replicas are looked at: Run runs
+	probes    probes
 }
 
 type class struct {
@@ -58,9 +64,13 @@ func New(o Options) (*Entry, error) {
 	if err := e.compile(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
+	if err := e.compileComponents(); err != nil {
+		return nil, err
+	}
 	if e.m, err = newMetrics(o.Registerer, o.Site); err != nil {
 		return nil, err
 	}
+	e.m.ofComponents(e.components, o.Sites)
 	if len(o.PeerKey) > 0 {
 		e.peerKey = []string{string(o.PeerKey)}
 	}
@@ -69,7 +79,7 @@ func New(o Options) (*Entry, error) {
 	e.limits = &strict.Limits{
 		Header: o.Limits.Header, HeaderTimeout: o.Limits.HeaderTimeout, IdleTimeout: o.Limits.IdleTimeout,
 		WriteTimeout: o.Limits.WriteTimeout, Marker: "/" + hex.EncodeToString(marker),
-		Names: append(e.owner.Headers(), e.user.Headers()...), Idle: func() { e.m.connection("idle") },
+		Names: append(append(e.owner.Headers(), e.user.Headers()...), e.o.Session.headers()...), Idle: func() { e.m.connection("idle") },
 	}
 	e.public = newDoor(e, false)
 	if o.Listen == "" {
@@ -149,12 +159,22 @@ func (e *Entry) Run(ctx context.Context) error {
 	for _, d := range doors {
 		d.serve(failed)
 	}
+	watching, unwatch := context.WithCancel(context.Background())
+	defer unwatch()
+	var beside sync.WaitGroup
+	if e.o.Shares != nil {
+		e.probes.begin()
+		beside.Go(func() { e.watch(watching) })
+	}
 	var err error
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
+	e.probes.end()
 	e.drain(doors)
+	unwatch()
+	beside.Wait()
 	for _, d := range doors {
 		d.await()
 	}

@@ -27,8 +27,11 @@ type exchange struct {
 	start  time.Time
 
 	// Who asks for what.
-	hop     *hop // nil: the client called this entry point itself
-	marked  bool // it says that it was forwarded, whether that is believed or not
+	to      *component // whom it is for
+	from    string     // the component that calls; empty: from outside
+	probe   bool       // it is one, or caused by one
+	hop     *hop       // nil: the client called this entry point itself
+	marked  bool       // it says that it was forwarded, whether that is believed or not
 	address netip.Addr
 	user    string
 	owner   string
@@ -40,36 +43,41 @@ type exchange struct {
 	body    *body  // nil: there is none
 
 	// What became of it.
-	at       place // where it was sent last
-	hops     int
-	attempt  *upstream.Attempt
-	timings  timings
-	held     time.Duration // at the gate
-	toSite   string
-	toServer string
-	status   int
-	sent     int64 // bytes of the answer's body
-	kind     kind
-	reason   string
-	malform  bool      // it was no request
-	gone     bool      // the client left before the end
-	broken   bool      // the answer broke off
-	received int64     // bytes from the client after the protocol changed
-	switched time.Time // when the protocol changed
+	split     splitting
+	at        place // where it was sent last
+	hops      int
+	attempt   *upstream.Attempt
+	timings   timings
+	held      time.Duration // at the gate
+	toSite    string
+	toServer  string
+	status    int
+	sent      int64 // bytes of the answer's body
+	kind      kind
+	reason    string
+	unreached bool      // no connection to a server could be made
+	malform   bool      // it was no request
+	gone      bool      // the client left before the end
+	broken    bool      // the answer broke off
+	received  int64     // bytes from the client after the protocol changed
+	switched  time.Time // when the protocol changed
 
 	asks   sync.Mutex
 	asking bool // a pool has the request: its 1xx answers may be passed on
 
 	event  event.Request
 	values struct {
-		trace, host, chain, site, version, hop, peer, user, owner, at [1]string
+		trace, host, chain, site, version, hop, peer, user, owner, at, to, from [1]string
 	}
 }
 
 // ServeHTTP implements http.Handler. It owns the request: its header is changed.
 func (e *Entry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{e: e, w: w, r: r, start: e.o.Clock.Now(), client: e.clientOf(r)}
+	x := &exchange{e: e, w: w, r: r, start: e.o.Clock.Now(), client: e.clientOf(r), to: e.own}
 	d := x.client.door
+	if d.internal {
+		x.from = callerUnknown
+	}
 	if d.draining.Load() {
 		w.Header().Set("Connection", "close")
 	}
@@ -97,7 +105,9 @@ func (x *exchange) serve() {
 		return
 	}
 	if !x.identify() {
-		x.kind = kindRefused
+		if x.kind == kindServed {
+			x.kind = kindRefused
+		}
 		return
 	}
 	x.route()
@@ -142,12 +152,16 @@ func (x *exchange) identify() bool {
 	e, r := x.e, x.r
 	h := r.Header
 	x.hop, x.marked = e.takeHop(h, x.client.trusted)
-	believed := x.client.trusted || x.hop != nil
+	believed := x.client.trusted || x.hop != nil || x.client.door.internal
 	x.address = x.client.address
 	if believed {
 		x.address = e.proxies.Client(h, x.client.address, e.o.ForwardedOnly)
 	}
 	x.op = event.OpOf(r.Method)
+	path := pathOf(r)
+	if !x.callee(h, path) {
+		return false
+	}
 	x.tunnel = upgradeOf(r)
 	trailers := wantsTrailers(h)
 	claims, ok := x.claims(h)
@@ -156,10 +170,13 @@ func (x *exchange) identify() bool {
 	}
 	strip(h)
 	delete(h, "Host")
-	q := identify.Request{Path: pathOf(r), Header: h, Claims: claims, Address: x.address}
+	q := identify.Request{Path: path, Header: h, Claims: claims, Address: x.address}
 	x.whoAndWhat(&q)
 	x.traceID = joinTrace(h, e.o.TraceSample, &x.values.trace)
 	x.describeClient(h, r, believed)
+	if x.probe {
+		h[headerProbe] = oneMark
+	}
 	if trailers {
 		h["Te"] = oneTrailers
 	}
@@ -180,7 +197,7 @@ func (x *exchange) claims(h http.Header) (identify.Claims, bool) {
 	if err != nil {
 		e.m.ignored("token", "refused")
 	}
-	if !e.o.JWT.Required || claims != nil && err == nil {
+	if !e.o.JWT.Required || x.client.door.internal || claims != nil && err == nil {
 		return claims, true
 	}
 	challenge := wantsBearer
@@ -198,12 +215,17 @@ func (x *exchange) whoAndWhat(q *identify.Request) {
 	if x.hop != nil && x.hop.proven {
 		x.user, x.owner = x.hop.user, x.hop.owner
 	} else {
+		// Owners' data is of one component; a call between others is nobody's.
 		var unusable bool
-		if x.owner, unusable = e.owner.Find(q); unusable {
-			e.m.ignored("owner", "unusable")
+		if x.to.owns {
+			if x.owner, unusable = e.owner.Find(q); unusable {
+				e.m.ignored("owner", "unusable")
+			}
 		}
-		if x.user, unusable = e.user.Find(q); unusable {
-			e.m.ignored("user", "unusable")
+		if x.to.owns || !x.client.door.internal {
+			if x.user, unusable = e.user.Find(q); unusable {
+				e.m.ignored("user", "unusable")
+			}
 		}
 	}
 	for i := range e.classes {
@@ -212,7 +234,9 @@ func (x *exchange) whoAndWhat(q *identify.Request) {
 			break
 		}
 	}
-	x.place = e.position(x.client, x.address)
+	if !x.client.door.internal {
+		x.place = e.position(x.client, x.address)
+	}
 }
 
 // pathOf returns the path as the client wrote it, in its normal form.

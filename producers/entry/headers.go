@@ -21,7 +21,15 @@ const (
 	headerPeer    = "Penstock-Peer"    // of a request: the secret among peers; of an answer: peerUnknown
 	headerUser    = "Penstock-User"    // as the first entry point found it
 	headerOwner   = "Penstock-Owner"   // as the first entry point found it
+
+	headerTo        = "Penstock-To"        // of a call: the component that it is for
+	headerComponent = "Penstock-Component" // of a call: the component that makes it
+	headerProbe     = "Penstock-Probe"     // of a probe, and of calls that it causes
+	headerReason    = "Penstock-Reason"    // of a peer's own answer: why there is no other
 )
+
+// probeMark is the value of headerProbe.
+const probeMark = "1"
 
 // peerUnknown in an answer of 508 says that a forwarded request was not taken for
 // one of a peer.
@@ -226,6 +234,7 @@ func (x *exchange) describeClient(h http.Header, r *http.Request, believed bool)
 var (
 	schemeHTTP   = []string{"http"}
 	schemeHTTPS  = []string{"https"}
+	oneMark      = []string{probeMark}
 	oneTrailers  = []string{"trailers"}
 	oneUpgrade   = []string{"Upgrade"}
 	oneClose     = []string{"close"}

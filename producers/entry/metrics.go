@@ -3,6 +3,7 @@ package entry
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,7 +40,18 @@ type metrics struct {
 	misdirections  prometheus.Counter
 	waits          prometheus.Counter
 	holds          prometheus.Counter
+	fallbacks      *prometheus.CounterVec
+	probes         *prometheus.CounterVec
+	picksBy        *prometheus.CounterVec
+	picks          [][]prometheus.Counter // by component and site
 }
+
+// What became of probes.
+const (
+	probeSent    = "sent"
+	probeFailed  = "failed"
+	probeSkipped = "skipped"
+)
 
 // newMetrics makes the metrics of the entry point of a site. Two entry points of
 // one site in one process count together.
@@ -74,6 +86,10 @@ func newMetrics(r prometheus.Registerer, site string) (*metrics, error) {
 		misdirections:  counters("misdirections_total", "Answers of 421 that named another site.").WithLabelValues(),
 		waits:          counters("moving_waits_total", "Pauses for owners that were being moved.").WithLabelValues(),
 		holds:          counters("holds_total", "Writes that waited at the mover's gate.").WithLabelValues(),
+		picksBy:        counters("picks_total", "Requests by component and the site that was chosen for them.", "to_component", "to_site"),
+		fallbacks: counters("fallbacks_total",
+			"Requests of which the chosen site failed, by why it did if another was tried, else by why none was.", "to_component", "tried", "reason"),
+		probes: counters("probes_total", "Probes by what became of them, and why.", "to_component", "outcome", "reason"),
 	}
 	for k := range kinds {
 		m.seconds[k] = seconds.WithLabelValues(kindNames[k])
@@ -114,6 +130,27 @@ func (m *metrics) observe(x *exchange, took time.Duration) {
 	if x.reason != "" {
 		m.refused.WithLabelValues(x.reason).Inc()
 	}
+}
+
+// ofComponents binds what is counted for each request of a component.
+func (m *metrics) ofComponents(components []*component, sites []Site) {
+	for _, c := range components {
+		by := make([]prometheus.Counter, len(sites))
+		for i, s := range sites {
+			by[i] = m.picksBy.WithLabelValues(c.name, s.Name)
+		}
+		m.picks = append(m.picks, by)
+	}
+}
+
+func (m *metrics) picked(c *component, site int) { m.picks[c.index][site].Inc() }
+
+func (m *metrics) fallback(c *component, tried bool, reason string) {
+	m.fallbacks.WithLabelValues(c.name, strconv.FormatBool(tried), reason).Inc()
+}
+
+func (m *metrics) probe(c *component, outcome, reason string) {
+	m.probes.WithLabelValues(c.name, outcome, reason).Inc()
 }
 
 func (m *metrics) ignored(what, reason string) { m.ignoredTotal.WithLabelValues(what, reason).Inc() }

@@ -272,6 +272,7 @@ func (o Options) complete() (Options, error) {
 		o.Publisher = unpublished{}
 	}
 	o.TraceSample = cmp.Or(o.TraceSample, 1)
+	o.ProbeLimit = max(cmp.Or(o.ProbeLimit, mostProbes), 0)
 	l := &o.Limits
 	l.Header, l.Connections = cmp.Or(max(l.Header, 0), 32<<10), orNone(l.Connections, 10_000)
 	l.Body = max(l.Body, 0)
@@ -294,7 +295,30 @@ func (o Options) complete() (Options, error) {
 	case len(o.PeerKey) > 0 && !isHeaderValue(string(o.PeerKey)):
 		return o, fmt.Errorf("the peer key is not printable ASCII: %w", ErrOption)
 	}
+	if err := o.checkSplit(); err != nil {
+		return o, err
+	}
 	return o, o.checkSites()
+}
+
+// checkSplit checks what concerns components, sessions and shares.
+func (o *Options) checkSplit() error {
+	switch {
+	case o.Internal != "" && o.Listen == "":
+		return fmt.Errorf("an internal address without one for clients: %w", ErrOption)
+	case !(o.ProbeLimit <= mostProbes):
+		return fmt.Errorf("probes of %v of the requests, expected at most %v: %w", o.ProbeLimit, mostProbes, ErrOption)
+	case o.Component == callerOutside || o.Component == callerUnknown || !isHeaderValue(o.Component):
+		return fmt.Errorf("component %.80q, expected printable ASCII, not %s or %s: %w", o.Component, callerOutside, callerUnknown, ErrOption)
+	}
+	if o.Shares != nil && len(o.PeerKey) == 0 {
+		for _, s := range o.Sites {
+			if s.Name != o.Site && s.Peer != nil {
+				return fmt.Errorf("shares of site %.80q, which would not believe what it is told: there is no peer key: %w", s.Name, ErrOption)
+			}
+		}
+	}
+	return o.checkSession()
 }
 
 func (o *Options) checkSites() error {

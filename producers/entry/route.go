@@ -22,7 +22,28 @@ const (
 // the move, until there is an answer or Options.Hold is over.
 func (x *exchange) route() {
 	e := x.e
+	if !x.to.owns {
+		if x.hop != nil || x.marked {
+			x.callHere() // one hop is all
+			return
+		}
+		x.call()
+		return
+	}
 	p := x.find()
+	if x.maySplit(p) {
+		next, answered := x.call()
+		if answered {
+			return
+		}
+		if x.body != nil && !x.body.again() {
+			x.leaveToClient(next)
+			return
+		}
+		if p = x.find(); next.site != noSite && (!p.known || p.version < next.version) {
+			p = next
+		}
+	}
 	for pause, followed := firstPause, false; ; {
 		way := e.router.decide(p, x.hop, x.marked, !x.redirectable())
 		if way == redirect && e.router.sites[p.site].Peer != nil && e.recent.has(x.owner, e.o.Clock.Now()) {
@@ -132,7 +153,7 @@ func (x *exchange) leaveToClient(next place) {
 func (x *exchange) serveHere(p place) (next place, answered bool) {
 	e := x.e
 	if e.o.Gate == nil || x.op != event.Write || x.owner == "" {
-		return x.send(e.o.Local, false)
+		return x.send(x.to.local, false)
 	}
 	for {
 		leave, held := e.o.Gate.Enter(x.owner)
@@ -143,7 +164,7 @@ func (x *exchange) serveHere(p place) (next place, answered bool) {
 			if now := x.find(); now.known && now.site != p.site && (!p.known || now.version > p.version) {
 				return now, false
 			}
-			return x.send(e.o.Local, false)
+			return x.send(x.to.local, false)
 		}
 		if !x.waitAt(held) {
 			return p, true
@@ -184,7 +205,13 @@ func (x *exchange) send(pool Upstream, peer bool) (next place, answered bool) {
 	resp, attempt, err := pool.Do(x.out, x.observe)
 	x.ask(false)
 	x.attempt, x.toSite = attempt, x.e.router.sites[x.at.site].Name
+	x.sendProbe()
 	if err != nil {
+		if x.split.calls {
+			if next, fell := x.lost(err, peer); fell {
+				return next, false
+			}
+		}
 		if !peer && attempt != nil {
 			x.toServer = attempt.Server
 		}
@@ -194,7 +221,12 @@ func (x *exchange) send(pool Upstream, peer bool) (next place, answered bool) {
 	if peer && resp.StatusCode == http.StatusLoopDetected && first(resp.Header, headerPeer) == peerUnknown {
 		return x.unknownTo(resp)
 	}
-	if isWord(resp, peer) {
+	if x.split.calls {
+		if next, fell := x.judge(resp, peer); fell {
+			return next, false
+		}
+	}
+	if x.to.owns && isWord(resp, peer) {
 		next = x.word(resp.Header)
 		_ = resp.Body.Close() // nothing that it says matters
 		x.toSite = ""         // what answers the client is to be seen
@@ -223,12 +255,21 @@ func isWord(resp *http.Response, peer bool) bool {
 // word counts only if it is newer than what is known here.
 func (x *exchange) unknownTo(resp *http.Response) (next place, answered bool) {
 	e, believed := x.e, x.at
-	next = x.word(resp.Header)
-	_ = resp.Body.Close() // nothing that it says matters
 	if _, told := e.strangers.LoadOrStore(believed.site, true); !told {
 		e.o.Logger.Error().Str("site", e.o.Site).Str("peer", e.router.sites[believed.site].Name).
 			Msg("the entry point of another site does not know this one: their entry.peer_key_file, or without one their privacy.user_key, must be the same")
 	}
+	if x.split.calls {
+		e.noAnswerFrom(x.to, believed.site, true)
+		if next, fell := x.fallBackFrom(resp, true, reasonPeerKey); fell {
+			return next, false
+		}
+	}
+	next = place{site: noSite}
+	if x.to.owns {
+		next = x.word(resp.Header)
+	}
+	_ = resp.Body.Close() // nothing that it says matters
 	if next.known && (!believed.known || next.version > believed.version) {
 		x.toSite = ""
 		x.failed(x.attempt)
@@ -236,7 +277,7 @@ func (x *exchange) unknownTo(resp *http.Response) (next place, answered bool) {
 		return next, false
 	}
 	x.kind = kindFailed
-	x.refuse(http.StatusLoopDetected, "peer-key", "the sites of this service disagree about where the data is")
+	x.refuse(http.StatusLoopDetected, reasonPeerKey, "the sites of this service disagree about where the data is")
 	return next, true
 }
 
@@ -280,7 +321,7 @@ func (x *exchange) prepareFor(peer bool) bool {
 	}
 	x.hops = 0
 	if !peer {
-		for _, name := range [...]string{headerHop, headerPeer, headerUser, headerOwner, headerVersion} {
+		for _, name := range [...]string{headerHop, headerPeer, headerUser, headerOwner, headerVersion, headerTo, headerComponent} {
 			delete(h, name)
 		}
 		return true
@@ -299,6 +340,10 @@ func (x *exchange) prepareFor(peer bool) bool {
 		version = strconv.FormatUint(x.at.version, 10)
 	}
 	set(h, headerVersion, version, &v.at)
+	set(h, headerComponent, encodeID(x.from), &v.from)
+	if x.split.calls {
+		set(h, headerTo, x.to.name, &v.to)
+	}
 	return true
 }
 
@@ -318,16 +363,23 @@ func (x *exchange) fail(err error) {
 	if x.failBody() {
 		return
 	}
-	switch {
-	case x.r.Context().Err() != nil:
+	if x.r.Context().Err() != nil {
 		x.gone = true
-	case errors.Is(err, upstream.ErrNoServer), errors.Is(err, upstream.ErrBusy):
-		x.refuse(http.StatusServiceUnavailable, "no-server", "no server is free: try again")
-	case errors.Is(err, upstream.ErrTimeout):
-		x.refuse(http.StatusGatewayTimeout, "server-timeout", "the server took too long")
-	default:
-		x.refuse(http.StatusBadGateway, "server", "the server gave no answer")
+		return
 	}
+	x.unreached = errors.Is(err, upstream.ErrConnect)
+	x.refuse(failure(err))
+}
+
+// failure is what an error of a pool is answered with.
+func failure(err error) (status int, reason, text string) {
+	switch {
+	case errors.Is(err, upstream.ErrNoServer), errors.Is(err, upstream.ErrBusy):
+		return http.StatusServiceUnavailable, reasonNoServer, "no server is free: try again"
+	case errors.Is(err, upstream.ErrTimeout):
+		return http.StatusGatewayTimeout, reasonTimeout, "the server took too long"
+	}
+	return http.StatusBadGateway, reasonServer, "the server gave no answer"
 }
 
 // failBody answers if it was the request's body that could not be read.

@@ -16,13 +16,17 @@ func (x *exchange) row(at time.Time) *event.Request {
 	*r = event.NewRequest(at.UnixMicro())
 	r.Op, r.Trace = x.op, x.traceID
 	r.User, r.Owner, r.Class = x.user, x.owner, x.class
-	r.ToComponent, r.ToSite = x.e.o.Component, x.e.o.Site
-	// The caller is outside; what is known of it is where it came in.
-	r.FromSite = x.e.o.Site
+	if x.probe {
+		// Nobody asked for it: owners' traffic and places are of real requests.
+		r.User, r.Owner, r.Class = "", "", classProbe
+	}
+	r.ToComponent, r.ToSite = x.to.name, x.e.o.Site
+	// Of a caller outside what is known is where it came in.
+	r.FromComponent, r.FromSite = x.from, x.e.o.Site
 	if x.hop != nil && x.hop.proven {
 		r.FromSite = x.hop.from
 	}
-	if x.place.known {
+	if x.place.known && !x.probe {
 		r.Lat, r.Lon = x.place.lat, x.place.lon
 	}
 	return r
@@ -63,7 +67,7 @@ func (x *exchange) delays(r *event.Request, total time.Duration) {
 		}
 		return
 	}
-	wait, service, known := x.split(x.attempt)
+	wait, service, known := x.durations(x.attempt)
 	r.Wait = wait.Microseconds()
 	if known {
 		r.Service = service.Microseconds()
@@ -71,8 +75,8 @@ func (x *exchange) delays(r *event.Request, total time.Duration) {
 	}
 }
 
-// split returns how long the attempt waited and was served.
-func (x *exchange) split(a *upstream.Attempt) (wait, service time.Duration, known bool) {
+// durations returns how long the attempt waited and was served.
+func (x *exchange) durations(a *upstream.Attempt) (wait, service time.Duration, known bool) {
 	wait = x.held
 	if !a.Connected.IsZero() {
 		wait += a.Connected.Sub(a.Queued)

@@ -164,7 +164,7 @@ func (r *rule) value(q *Request) string {
 			v = all[0]
 		}
 	case r.Cookie != "":
-		v = cookie(q.Header["Cookie"], r.Cookie)
+		v = Cookie(q.Header, r.Cookie)
 	case r.Claim != "":
 		v = q.Claims.text(r.Claim)
 	}
@@ -183,10 +183,10 @@ func decoded(v string) string {
 	return v
 }
 
-// cookie returns the value of the first cookie of that name (RFC 6265 §5.4: the
-// one with the longest path comes first).
-func cookie(lines []string, name string) string {
-	for _, line := range lines {
+// Cookie returns the value of the first cookie of that name, "" if there is none
+// (RFC 6265 §5.4: the one with the longest path comes first).
+func Cookie(h http.Header, name string) string {
+	for _, line := range h["Cookie"] {
 		for len(line) > 0 {
 			var pair string
 			pair, line, _ = strings.Cut(line, ";")

@@ -28,7 +28,7 @@ import (
 // tried again.
 func (p *Pool) Do(req *http.Request, observe func(*Attempt)) (*http.Response, *Attempt, error) {
 	now := p.o.Clock.Now()
-	p.budget.request(now)
+	p.budget.Request(now)
 	r := run{p: p, req: req, ctx: req.Context()}
 	if p.streams(req) {
 		r.upload = newUpload(req, p.o.Clock.Now)
@@ -124,11 +124,11 @@ func (r *run) mayRepeat(reason string, now time.Time) bool {
 	case ReasonConnect, ReasonBusy:
 		elsewhere = true
 	case ReasonStatus:
-		if elsewhere = true; !repeatable(r.req) {
+		if elsewhere = true; !Repeatable(r.req) {
 			return false
 		}
 	case ReasonReset, ReasonTimeout, ReasonMalformed:
-		if !repeatable(r.req) {
+		if !Repeatable(r.req) {
 			return false
 		}
 	default:
@@ -137,7 +137,7 @@ func (r *run) mayRepeat(reason string, now time.Time) bool {
 	if elsewhere && len(r.untried(r.p.current(now).members)) == 0 {
 		return false
 	}
-	if !r.p.budget.retry(now) {
+	if !r.p.budget.Retry(now) {
 		r.p.spent.Add(1)
 		return false
 	}
@@ -189,7 +189,7 @@ func (r *run) stale(s *server, c *conn, x *exchange, err error) error {
 		return err
 	}
 	s.stale.Add(1)
-	if !c.unsent && !repeatable(r.req) {
+	if !c.unsent && !Repeatable(r.req) {
 		return fmt.Errorf("%w: %w", ErrStale, err)
 	}
 	return nil

@@ -245,7 +245,7 @@ func plainCap(bad []int, n int, share float64) []int {
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		b := budget{share: rapid.SampledFrom([]float64{0, 0.2, 1}).Draw(rt, "share"), least: rapid.SampledFrom([]float64{0, 0.5, 3}).Draw(rt, "least")}
+		b := Budget{share: rapid.SampledFrom([]float64{0, 0.2, 1}).Draw(rt, "share"), least: rapid.SampledFrom([]float64{0, 0.5, 3}).Draw(rt, "least")}
 		now := time.Unix(1_000_000, 0)
 		var requests, retries []int64
 		within := func(list []int64) (n int) {
@@ -262,14 +262,14 @@ func TestBudget(t *testing.T) {
 				now = now.Add(time.Duration(rapid.IntRange(1, 15_000).Draw(rt, "ms")) * time.Millisecond)
 			case 1, 2, 3:
 				may := float64(within(retries)+1) <= max(b.share*float64(within(requests)), b.least*budgetWindow)
-				if got := b.retry(now); got != may {
+				if got := b.Retry(now); got != may {
 					rt.Fatalf("retry: %v, want %v after %d requests and %d retries", got, may, within(requests), within(retries))
 				}
 				if may {
 					retries = append(retries, now.Unix())
 				}
 			default:
-				b.request(now)
+				b.Request(now)
 				requests = append(requests, now.Unix())
 			}
 		}

@@ -139,9 +139,9 @@ func plainTarget(target string) bool {
 	return target != ""
 }
 
-// repeatable reports whether a request may be sent twice: by its method, or
+// Repeatable reports whether a request may be sent twice: by its method, or
 // because the client says how to tell the second.
-func repeatable(req *http.Request) bool {
+func Repeatable(req *http.Request) bool {
 	switch req.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
 		return true

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +23,7 @@ type Pool struct {
 	upgrades  *http.Transport // what can only be asked for over HTTP/1.1
 	probes    *http.Transport
 	system    bool // Options.Clock is the system's
-	budget    budget
+	budget    *Budget
 
 	// view is what requests look at; it is never changed, only replaced.
 	view atomic.Pointer[view]
@@ -65,7 +66,7 @@ func New(o Options) (*Pool, error) {
 	p := &Pool{
 		o: o, system: o.Clock == clock.System(),
 		dialer: net.Dialer{KeepAlive: 30 * time.Second},
-		budget: budget{share: o.Retry.Budget, least: o.Retry.Least},
+		budget: NewBudget(o.Retry.Budget, o.Retry.Least),
 		board:  board{o: o.Health},
 	}
 	p.transport, p.upgrades, p.probes = p.newTransport(o.H2), p.newTransport(false), p.newTransport(o.H2)
@@ -244,6 +245,13 @@ func (p *Pool) Panic() (now bool, times uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.board.panicked, p.board.panics
+}
+
+// Usable reports whether a server is there that is well: not if the list is empty,
+// all drain, or all are bad, when they are used all the same (PROBLEMS P31).
+func (p *Pool) Usable() bool {
+	members := p.current(p.o.Clock.Now()).members
+	return slices.ContainsFunc(members, func(m *Member) bool { return !m.suspect })
 }
 
 // Close closes idle connections, and from then on each one that is given back.

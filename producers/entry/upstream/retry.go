@@ -8,10 +8,10 @@ import (
 // budgetWindow is how many seconds a budget looks back.
 const budgetWindow = 10
 
-// budget bounds the requests that are sent again: a share of the requests of the
+// Budget bounds the requests that are sent again: a share of the requests of the
 // last 10 s, and at least so many a second. It keeps a failing service from
 // being finished off by its own clients.
-type budget struct {
+type Budget struct {
 	share, least float64
 
 	mu      sync.Mutex
@@ -19,15 +19,15 @@ type budget struct {
 	buckets [budgetWindow]struct{ requests, retries int64 }
 }
 
-// request counts a request.
-func (b *budget) request(now time.Time) {
+// Request counts a request.
+func (b *Budget) Request(now time.Time) {
 	b.mu.Lock()
 	b.at(now).requests++
 	b.mu.Unlock()
 }
 
-// retry reports whether a request may be sent again, and counts it if so.
-func (b *budget) retry(now time.Time) bool {
+// Retry reports whether a request may be sent again, and counts it if so.
+func (b *Budget) Retry(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	bucket := b.at(now)
@@ -43,10 +43,14 @@ func (b *budget) retry(now time.Time) bool {
 	return true
 }
 
+// NewBudget returns a budget of a share of the requests, 0 to 1, and at least so
+// many a second. It is safe for concurrent use.
+func NewBudget(share, least float64) *Budget { return &Budget{share: share, least: least} }
+
 // at returns the bucket of an instant, after the ones of seconds that have
 // passed since the newest are emptied. A clock that goes back counts into the
 // newest.
-func (b *budget) at(now time.Time) *struct{ requests, retries int64 } {
+func (b *Budget) at(now time.Time) *struct{ requests, retries int64 } {
 	second := now.Unix()
 	if second > b.second {
 		for s := max(b.second+1, second-budgetWindow+1); s <= second; s++ {
