@@ -5,9 +5,6 @@ import "errors"
 var (
 	// ErrOptions is returned by New for options that can't be used. Nothing listens.
 	ErrOptions = errors.New("invalid options of the OTLP receiver")
-	// ErrToken is returned by New for a listener that others than this host can reach,
-	// where there is no token. Nothing listens.
-	ErrToken = errors.New("a token is needed")
 	// errBusy is why a request was not taken: it may be sent again.
 	errBusy = errors.New("no room for more spans, try again")
 	// errClosing is the same at the end.

@@ -34,10 +34,7 @@ func (r *Receiver) Handler() http.Handler {
 }
 
 func (r *Receiver) post(w http.ResponseWriter, req *http.Request) {
-	if !r.allowed(req.Header.Get("Authorization")) {
-		r.m.requests.WithLabelValues("http", outcomeToken).Inc()
-		w.Header().Set("WWW-Authenticate", `Bearer realm="penstock"`)
-		http.Error(w, errNoToken, http.StatusUnauthorized)
+	if !r.enter(w, req) {
 		return
 	}
 	kind, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))

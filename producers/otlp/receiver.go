@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	_ "google.golang.org/grpc/encoding/gzip" // clients may send it
 
+	"penstock/infra/door"
 	"penstock/producers/otlp/join"
 	"penstock/producers/otlp/span"
 	"penstock/producers/otlp/wire"
@@ -31,6 +32,7 @@ type Receiver struct {
 	row      event.Request
 	open     atomic.Int64
 	m        *metrics
+	door     *door.Door
 	peers    *peers // nil if traces are not shared
 	stats    atomic.Pointer[join.Stats]
 }
@@ -48,7 +50,11 @@ func New(o Options) (*Receiver, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	r := &Receiver{o: o, queue: newQueue(o.QueueMax), decoders: make(chan *decoder, o.Concurrency)}
+	guard, err := o.guard()
+	if err != nil {
+		return nil, err
+	}
+	r := &Receiver{o: o, door: guard, queue: newQueue(o.QueueMax), decoders: make(chan *decoder, o.Concurrency)}
 	for range o.Concurrency {
 		m, err := span.NewMapper(o.Rules)
 		if err != nil {
@@ -69,7 +75,6 @@ func New(o Options) (*Receiver, error) {
 		o.Publisher.Publish(&r.row)
 	})
 	r.stats.Store(&join.Stats{})
-	var err error
 	if r.m, err = newMetrics(r); err != nil {
 		return nil, err
 	}

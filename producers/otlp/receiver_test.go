@@ -29,14 +29,21 @@ import (
 	"penstock/producers/otlp/span"
 )
 
-// post sends a body and returns the answer.
-func (w *world) post(t testing.TB, kind, encoding string, body []byte) (int, http.Header, []byte) {
+// request is one with a body of that type.
+func request(t testing.TB, url, kind string, body []byte) *http.Request {
 	t.Helper()
-	req, err := http.NewRequestWithContext(testContext(t), http.MethodPost, w.http, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(testContext(t), http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", kind)
+	return req
+}
+
+// post sends a body and returns the answer.
+func (w *world) post(t testing.TB, kind, encoding string, body []byte) (int, http.Header, []byte) {
+	t.Helper()
+	req := request(t, w.http, kind, body)
 	if encoding != "" {
 		req.Header.Set("Content-Encoding", encoding)
 	}
@@ -391,6 +398,7 @@ func FuzzPost(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		hr.Host = "127.0.0.1:4318"
 		hr.Header.Set("Content-Type", typeProto)
 		if asJSON {
 			hr.Header.Set("Content-Type", typeJSON)

@@ -2,53 +2,63 @@ package otlp
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"fmt"
 	"net"
-	"strings"
+	"net/http"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
-	"penstock/infra/address"
+	"penstock/infra/door"
 )
 
 const bearer = "Bearer "
 
-// authorized wants a token of those who listen for others than this host.
-func (o *Options) authorized() error {
+// guard checks who may listen where; the error wraps door.ErrToken or ErrOptions.
+func (o *Options) guard() (*door.Door, error) {
+	d := door.Options{}
+	if o.Token != "" {
+		d.Tokens = []string{o.Token}
+	}
 	for _, l := range [...]net.Listener{o.GRPC, o.HTTP} {
-		if l != nil && o.Token == "" && !address.IsLoopback(address.Host(l.Addr().String())) {
-			return fmt.Errorf("%s is off loopback: %w", l.Addr(), ErrToken)
+		if l == nil {
+			continue
+		}
+		if err := d.Check(l.Addr().String()); err != nil {
+			return nil, fmt.Errorf("OTLP receiver: %w: %w", err, ErrOptions)
 		}
 	}
-	return nil
+	return door.New(d), nil
 }
 
-// allowed reports whether a header Authorization has the token. How long it takes does
-// not tell how much of one fits.
-func (r *Receiver) allowed(authorization string) bool {
-	if r.o.Token == "" {
+// enter answers a request over HTTP that may not come in.
+func (r *Receiver) enter(w http.ResponseWriter, req *http.Request) bool {
+	_, refused := r.door.Enter(req)
+	if refused == 0 {
 		return true
 	}
-	got, ok := strings.CutPrefix(authorization, bearer)
-	a, b := sha256.Sum256([]byte(got)), sha256.Sum256([]byte(r.o.Token))
-	return ok && subtle.ConstantTimeCompare(a[:], b[:]) == 1
+	r.m.requests.WithLabelValues("http", outcomeToken).Inc()
+	text := "expected a host of loopback: without a token spans are taken from this machine"
+	if refused == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="penstock"`)
+		text = errNoToken
+	}
+	http.Error(w, text, refused)
+	return false
 }
 
-// admit refuses calls of gRPC without the token, before their messages are read.
+// admit refuses calls of gRPC without the token before their messages are read. No page
+// of a browser makes such calls, so whom they name does not matter.
 func (r *Receiver) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
-	var got string
-	if v := info.Header.Get("authorization"); len(v) > 0 {
-		got = v[0]
-	}
-	if r.allowed(got) {
+	if r.o.Token == "" {
 		return ctx, nil
 	}
-	r.m.requests.WithLabelValues("grpc", outcomeToken).Inc()
-	return nil, status.Error(codes.Unauthenticated, errNoToken)
+	if _, refused := r.door.Enter(&http.Request{Header: http.Header{"Authorization": info.Header.Get("authorization")}}); refused != 0 {
+		r.m.requests.WithLabelValues("grpc", outcomeToken).Inc()
+		return nil, status.Error(codes.Unauthenticated, errNoToken)
+	}
+	return ctx, nil
 }
 
 // errNoToken is what clients are told who do not send the token.

@@ -33,6 +33,7 @@ type cli struct {
 	Entry      entryCmd      `cmd:"" help:"Run the entry point of a site: a proxy that finds each owner's data, and publishes what it serves."`
 	Redirector redirectorCmd `cmd:"" help:"Run the service that tells where owners are."`
 	Follow     followCmd     `cmd:"" help:"Publish access logs as they grow."`
+	Receive    receiveCmd    `cmd:"" help:"Take spans by OTLP, and publish the calls that they tell of."`
 
 	Init   initCmd   `cmd:"" help:"Make the streams and keys on a bus."`
 	Import importCmd `cmd:"" help:"Turn access logs, check-ins, recordings or a workload into a recording."`
