@@ -3,6 +3,7 @@ package gatewayapi
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -151,22 +152,34 @@ func (t *Target) edit(ctx context.Context, routes []*Route, edit func(s *standin
 	if err != nil {
 		return 0, err
 	}
-	if changes, err = t.writeAll(ctx, routes, s, away); err != nil {
-		return 0, err
-	}
+	changes, err = t.writeAll(ctx, routes, s, away)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if err != nil {
+		if !errors.Is(err, router.ErrUnreachable) { // then all is as before
+			t.forget(routes, standing{t.tables, t.draining})
+		}
+		return 0, err
+	}
 	t.stale = t.stale || !maps.Equal(t.draining, s.draining)
 	t.tables, t.draining = s.tables, s.draining
 	for _, r := range routes {
 		t.away[r.id()] = away[r.id()]
+	}
+	t.forget(routes, s)
+	return changes, nil
+}
+
+// forget forgets what rules had before that are not touched any more: their weights
+// are their own again. The lock is held.
+func (t *Target) forget(routes []*Route, s standing) {
+	for _, r := range routes {
 		if _, touched := t.first[r.id()]; touched && split(r, s.tables) == nil && !s.drains(r) {
-			delete(t.first, r.id()) // its weights are its own again
+			delete(t.first, r.id())
 			t.stale = true
 		}
 	}
 	t.keep()
-	return changes, nil
 }
 
 // keep writes the state file if that is due. A failure is no reason to hold a table

@@ -120,6 +120,11 @@ func (t *Target) write(ctx context.Context, routes []*Route, plan func(o *object
 			return 0, nil, err
 		}
 		t.o.Metrics.Count(Conflicts, "", 1)
+		t.mu.Lock()
+		for id := range fresh { // who wrote may have written what came before us
+			delete(t.first, id)
+		}
+		t.mu.Unlock()
 	}
 	return 0, nil, fmt.Errorf("HTTPRoute %s/%s: %d times: %w: %w", k.namespace, k.name, tries, errConflict, router.ErrUnreachable)
 }
