@@ -12,12 +12,16 @@ import (
 	"penstock/producers/entry/strict"
 )
 
+// reserved are the names of callers from outside, and of those that don't say who they
+// are.
+var reserved = []string{EntryScope, "unknown"}
+
 // components checks the parts of the service.
 func (c *checker) components(cfg *Config) {
 	names, hosts := map[string]bool{}, map[string]bool{}
 	for i := range cfg.Components {
 		k, p := &cfg.Components[i], fmt.Sprintf("components[%d]", i)
-		c.need(k.Name != "" && len(k.Name) <= 200 && k.Name != EntryScope, p+".name", k.Name, "a name of 1 to 200 bytes, and not "+EntryScope+", which calls from outside have")
+		c.need(k.Name != "" && len(k.Name) <= 200 && !slices.Contains(reserved, k.Name), p+".name", k.Name, "a name of 1 to 200 bytes, and not "+strings.Join(reserved, " or ")+", which callers without a name have")
 		c.need(!names[k.Name], p+".name", k.Name, "a name that no other component has")
 		names[k.Name] = true
 		c.componentServers(cfg, p, k)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"penstock/consumers/decider/placement"
+	"penstock/consumers/executor/router"
 	"penstock/consumers/redirector/directory"
 	"penstock/infra/bus"
 	"penstock/infra/clock"
@@ -46,8 +47,9 @@ const (
 type Entry struct {
 	Alone
 	Site string
-	// Listen overrides the configuration.
-	Listen string
+	// Listen and Internal override the configuration; Internal "off" opens no address
+	// for components.
+	Listen, Internal string
 	// Silent entry points publish no events, to measure what those cost. Their
 	// heartbeats go on: windows wait for nobody.
 	Silent bool
@@ -87,6 +89,7 @@ func (e *Entry) start(ctx context.Context, v *alone) (string, error) {
 	if !e.Silent {
 		o.Publisher = p
 	}
+	tables := e.split(&o)
 	keeper, err := e.keeper(v, d)
 	if err != nil {
 		return "", errors.Join(err, p.Close(ctx))
@@ -109,9 +112,18 @@ func (e *Entry) start(ctx context.Context, v *alone) (string, error) {
 	for _, pool := range pools {
 		v.parts.Start("servers", pool.Run)
 	}
+	if tables != nil {
+		if err := v.followSplit("router-"+e.Name, router.Local(tables)); err != nil {
+			return "", errors.Join(err, p.Close(ctx))
+		}
+	}
 	v.parts.Start("publisher", closing(p, v.client))
 	v.parts.Start("directory", d.Run)
-	return proxy.Addr().String(), nil
+	addr := proxy.Addr().String()
+	if internal := proxy.InternalAddr(); internal != nil {
+		addr += ", for components at " + internal.String()
+	}
+	return addr, nil
 }
 
 // publisher is what hands the events to the bus.
@@ -191,7 +203,7 @@ func (e *Entry) options(v *alone) ([]*upstream.Pool, entry.Options, error) {
 	c, site := e.Config.Entry, e.Config.Site(e.Site)
 	o := entry.Options{
 		Answer: c.Answer, Component: c.Component, Drain: noneIfZero(c.Drain.Std()), ForwardedOnly: c.ForwardedOnly, H2C: c.H2C, HashKey: []byte(e.Config.Privacy.UserKey),
-		Hold: noneIfZero(c.Hold.Std()), Listen: c.Listen, Logger: e.part("entry"), Registerer: v.registry, Replay: noneIfZero(int64(c.Replay)),
+		Hold: noneIfZero(c.Hold.Std()), Internal: c.Internal, Listen: c.Listen, Logger: e.part("entry"), Registerer: v.registry, Replay: noneIfZero(int64(c.Replay)),
 		Residency: residency(e.Config), ServerTiming: c.ServerTiming, Site: e.Site, TraceSample: noneIfZero(c.TraceSample), Unknown: c.Unknown,
 		Owner: rules(c.Owner), User: rules(c.User), JWT: entry.JWT{Required: c.JWT.Required},
 		Limits: entry.Limits{
@@ -201,6 +213,9 @@ func (e *Entry) options(v *alone) ([]*upstream.Pool, entry.Options, error) {
 	}
 	if e.Listen != "" {
 		o.Listen = e.Listen
+	}
+	if e.Internal != "" {
+		o.Internal = strings.TrimSuffix(e.Internal, "off")
 	}
 	for _, r := range c.Class {
 		o.Class = append(o.Class, entry.ClassRule(r))
@@ -216,6 +231,11 @@ func (e *Entry) options(v *alone) ([]*upstream.Pool, entry.Options, error) {
 	}
 	pools := []*upstream.Pool{local}
 	o.Local = local
+	own, err := e.components(v, &o)
+	if err != nil {
+		return nil, o, err
+	}
+	pools = append(pools, own...)
 	for _, s := range e.Config.Sites {
 		es := entry.Site{Name: s.Name, URL: strings.TrimRight(s.URL, "/")}
 		if s.Name != e.Site && s.URL != "" {

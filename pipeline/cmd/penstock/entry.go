@@ -8,6 +8,8 @@ type entryCmd struct {
 	aloneFlags
 	Site   string `required:"" help:"The site at which it stands."`
 	Listen string `help:"Address of the proxy instead of the configuration's." placeholder:"HOST:PORT"`
+	// Internal may be off.
+	Internal string `help:"Address at which components of the site call others, instead of the configuration's; or off." placeholder:"HOST:PORT"`
 }
 
 // Run serves until it is told to stop.
@@ -16,7 +18,7 @@ func (c *entryCmd) Run(con *console) error {
 	if err != nil {
 		return err
 	}
-	e := topology.Entry{Alone: *a, Site: c.Site, Listen: c.Listen}
+	e := topology.Entry{Alone: *a, Site: c.Site, Listen: c.Listen, Internal: c.Internal}
 	return e.Run(con.ctx)
 }
 
