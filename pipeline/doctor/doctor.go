@@ -64,6 +64,8 @@ type Options struct {
 	Bus func(ctx context.Context) (*bus.Bus, error)
 	// Stores opens the configured stores.
 	Stores func(ctx context.Context, client *bus.Client) (map[string]objectstore.Store, func() error, error)
+	// Split makes the policy of split of the configuration; its error is a finding.
+	Split func() error
 	// State is the folder of an embedded bus and of the mover's journal.
 	State string
 	// ReadOnly makes nothing in the stores.
@@ -92,6 +94,7 @@ func Run(ctx context.Context, o Options) *Report {
 	x := &examination{Options: o}
 	if o.Config != nil {
 		x.configuration()
+		x.components()
 		x.capacities()
 	}
 	x.disk()

@@ -14,8 +14,7 @@ import (
 	"penstock/schemas/window"
 )
 
-// decisions looks at the last decision of placement and at the operator's
-// switches.
+// decisions looks at the last decisions and at the operator's switches.
 func (x *examination) decisions(ctx context.Context) {
 	short, cancel := x.within(ctx)
 	defer cancel()
@@ -27,23 +26,33 @@ func (x *examination) decisions(ctx context.Context) {
 	for _, f := range s.Faults {
 		x.add("decisions", "operator", Broken, f, "what the operator wanted is not known: the kind is frozen; set the switch again")
 	}
-	i := slices.IndexFunc(s.Kinds, func(k report.KindStatus) bool { return k.Kind == control.Placement })
-	k := s.Kinds[i]
-	switch {
-	case !k.Decided:
+	k := &s.Kinds[slices.IndexFunc(s.Kinds, func(k report.KindStatus) bool { return k.Kind == control.Placement })]
+	if k.Decided {
+		x.lastDecision(k, "moves nothing")
+	} else {
 		x.add("decisions", "placement", Look, "nothing was decided yet", "a window is decided once its traffic is over")
+	}
+	x.split(s)
+	if !slices.ContainsFunc(s.Kinds, func(k report.KindStatus) bool { return k.Decided }) {
 		return
-	case k.Frozen:
-		x.add("decisions", "placement", Look, "frozen: it moves nothing", "penstock thaw placement lets it go on")
-	case k.Mode == control.Act && k.Decision.Mode != control.Act:
-		x.add("decisions", "placement", Broken, fmt.Sprintf("the operator set act, it decided in mode %s", k.Decision.Mode), "its record says why: penstock status")
-	default:
-		x.fine("decisions", "placement", "window to %s decided in mode %s", k.Decision.Window.End.UTC().Format(time.RFC3339), k.Decision.Mode)
 	}
 	for _, p := range s.Progress {
 		if p.Behind > 10_000 {
 			x.add("decisions", "aggregator of "+p.Group, Look, fmt.Sprintf("%d messages behind", p.Behind), "is it running, and fast enough?")
 		}
+	}
+}
+
+// lastDecision looks at the mode of a kind's last decision.
+func (x *examination) lastDecision(k *report.KindStatus, frozen string) {
+	kind := string(k.Kind)
+	switch {
+	case k.Frozen:
+		x.add("decisions", kind, Look, "frozen: it "+frozen, "penstock thaw "+kind+" lets it go on")
+	case k.Mode == control.Act && k.Decision.Mode != control.Act:
+		x.add("decisions", kind, Broken, fmt.Sprintf("the operator set act, it decided in mode %s", k.Decision.Mode), "its record says why: penstock status")
+	default:
+		x.fine("decisions", kind, "window to %s decided in mode %s", k.Decision.Window.End.UTC().Format(time.RFC3339), k.Decision.Mode)
 	}
 }
 

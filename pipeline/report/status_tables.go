@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -114,7 +115,7 @@ func tableStatus(c *control.Command, at, now time.Time) TableStatus {
 	if now.IsZero() || err != nil { // A command is not decoded with another ttl.
 		return t
 	}
-	age, left := int64(now.Sub(at)/time.Second), int64(at.Add(ttl).Sub(now)/time.Second)
+	age, left := int64(now.Sub(at)/time.Second), int64(math.Floor(at.Add(ttl).Sub(now).Seconds()))
 	t.AgeS, t.LeftS = &age, &left
 	return t
 }

@@ -8,6 +8,7 @@ import (
 
 	"penstock/consumers/decider"
 	"penstock/infra/bus"
+	"penstock/pipeline/config"
 	"penstock/pipeline/report"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
@@ -134,4 +135,14 @@ func (r *running) splits(ctx context.Context, client *bus.Client) (*report.Split
 		sites[i] = s.Name
 	}
 	return report.ReadSplits(ctx, client, report.SplitsOf{Config: decider.ConfigDigest(r.split.config), Policy: r.Config.Split.Policy, Sites: sites})
+}
+
+// CheckSplit makes the policy of split as serve and a replay would. The error wraps
+// ErrOptions; nil too if the configuration splits nothing.
+func CheckSplit(cfg *config.Config) error {
+	if !cfg.Splits() {
+		return nil
+	}
+	_, err := newSplit(cfg)
+	return err
 }

@@ -43,6 +43,8 @@ func (explainCmd) Help() string {
 	return `Examples:
   penstock explain blog
   penstock explain placement ann@example.org --nats nats://127.0.0.1:4222
+  penstock explain split web@us-east --nats nats://127.0.0.1:4222
+  penstock explain split entry --state penstock-out/state
   penstock --json explain blog --state penstock-out/state`
 }
 
