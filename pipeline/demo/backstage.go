@@ -46,7 +46,7 @@ func (l *Live) build(ctx context.Context, w *World, rng *rand.Rand) (*backstage,
 		return nil, err
 	}
 	b.at.fill(list, n)
-	if b.mesh, err = links.Connect(l.Logger, w.places(b.at.entries)...); err != nil {
+	if b.mesh, err = links.Connect(l.Logger, links.Between, w.places(b.at.entries)...); err != nil {
 		return nil, err
 	}
 	if b.files, err = l.write(w, &b.at, b.mesh, rng); err != nil {

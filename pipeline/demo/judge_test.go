@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -258,7 +257,7 @@ func TestConfigurations(t *testing.T) {
 		list = append(list, fmt.Sprintf("127.0.0.1:%d", 1000+i))
 	}
 	at.fill(list, len(w.Regions))
-	mesh, err := links.Connect(zerolog.Nop(), w.places(at.entries)...)
+	mesh, err := links.Connect(zerolog.Nop(), links.Between, w.places(at.entries)...)
 	if err != nil {
 		t.Fatal(err)
 	}

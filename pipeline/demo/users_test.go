@@ -66,7 +66,7 @@ func newTown(t *testing.T) *town {
 		rw.Header().Set("Cache-Control", c.control)
 		fmt.Fprintf(rw, `{"site":%q}`, w.Regions[c.data].Name)
 	})
-	mesh, err := links.Connect(zerolog.Nop())
+	mesh, err := links.Connect(zerolog.Nop(), links.Between)
 	if err != nil {
 		t.Fatal(err)
 	}

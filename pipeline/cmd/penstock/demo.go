@@ -16,9 +16,11 @@ import (
 )
 
 type demoCmd struct {
-	Live  demoLiveCmd  `cmd:"" help:"Three sites, their entry points and a crowd that moves: its data follows while it reads and writes."`
-	Notes demoNotesCmd `cmd:"" hidden:"" help:"The notes service of a site of the demonstration."`
-	Part  demoPartCmd  `cmd:"" hidden:"" passthrough:"" help:"Run a verb that ends with the process that started it."`
+	Live    demoLiveCmd    `cmd:"" help:"Three sites, their entry points and a crowd that moves: its data follows while it reads and writes."`
+	Split   demoSplitCmd   `cmd:"" help:"Two sites of six services that call each other: one of them gets slow at one site, and calls go to the other."`
+	Notes   demoNotesCmd   `cmd:"" hidden:"" help:"The notes service of a site of the demonstration."`
+	Service demoServiceCmd `cmd:"" hidden:"" help:"One of the six services of a site."`
+	Part    demoPartCmd    `cmd:"" hidden:"" passthrough:"" help:"Run a verb that ends with the process that started it."`
 }
 
 type demoLiveCmd struct {
@@ -33,18 +35,10 @@ type demoLiveCmd struct {
 
 // Run shows the demonstration and fails unless all promises were kept.
 func (c *demoLiveCmd) Run(con *console) error {
-	o := screen.Options{Every: 2 * time.Second}
-	out := con.out
-	if con.json {
-		out = con.err // Standard output is for the result.
-	}
-	if f, ok := out.(*os.File); ok && isTerminal(f) {
-		o.Terminal, o.Width = true, screen.WidthOf(f)
-	}
-	s := screen.New(out, o)
+	s := demoScreen(con, 2*time.Second)
 	l := demo.Live{
 		Dir: c.Out, Fast: c.Fast, Seed: c.Seed, People: c.People, Rate: c.Rate, Window: c.Window, Policy: c.Policy,
-		Attach: []string{"demo", "part", "--"}, Screen: s, Logger: con.logger(),
+		Attach: attach, Screen: s, Logger: con.logger(),
 	}
 	r, err := l.Run(con.ctx)
 	if errors.Is(err, demo.ErrOptions) {
@@ -53,6 +47,28 @@ func (c *demoLiveCmd) Run(con *console) error {
 	if r == nil {
 		return err
 	}
+	return demoResult(con, s, r, err)
+}
+
+// attach are the arguments by which a process of a demonstration ends with it.
+var attach = []string{"demo", "part", "--"}
+
+// demoScreen is where a demonstration is to be seen: standard output, or standard
+// error if that is for the result.
+func demoScreen(con *console, every time.Duration) *screen.Screen {
+	o := screen.Options{Every: every}
+	out := con.out
+	if con.json {
+		out = con.err
+	}
+	if f, ok := out.(*os.File); ok && isTerminal(f) {
+		o.Terminal, o.Width = true, screen.WidthOf(f)
+	}
+	return screen.New(out, o)
+}
+
+// demoResult prints what came of a demonstration.
+func demoResult(con *console, s *screen.Screen, r fmt.Stringer, err error) error {
 	if con.json {
 		return errors.Join(json.NewEncoder(con.out).Encode(r), err)
 	}

@@ -112,7 +112,7 @@ func TestAMeshReachesPlacesOverTheirDistance(t *testing.T) {
 		return s.Listener.Addr().String()
 	}
 	near, far := Place{Name: "near", Lat: 0, Lon: 0, Address: serve("near")}, Place{Name: "far", Lat: 0, Lon: 20, Address: serve("far")}
-	m, err := Connect(zerolog.Nop(), near, far)
+	m, err := Connect(zerolog.Nop(), Between, near, far)
 	if err != nil {
 		t.Fatal(err)
 	}

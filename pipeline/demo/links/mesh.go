@@ -34,15 +34,16 @@ func Between(a, b Place) time.Duration {
 	return time.Duration(sphere.RTT(sphere.Km(a.Lat, a.Lon, b.Lat, b.Lon)) * float64(time.Millisecond))
 }
 
-// Connect opens the links between places.
-func Connect(log zerolog.Logger, places ...Place) (*Mesh, error) {
+// Connect opens the links between places, each with the round trip that roundTrip
+// says: [Between] is that of their distance.
+func Connect(log zerolog.Logger, roundTrip func(a, b Place) time.Duration, places ...Place) (*Mesh, error) {
 	m := &Mesh{places: places, links: map[[2]string]*Link{}}
 	for _, from := range places {
 		for _, to := range places {
 			if from.Name == to.Name {
 				continue
 			}
-			l, err := Open(Options{Name: from.Name + " to " + to.Name, To: to.Address, OneWay: Between(from, to) / 2, Logger: log})
+			l, err := Open(Options{Name: from.Name + " to " + to.Name, To: to.Address, OneWay: roundTrip(from, to) / 2, Logger: log})
 			if err != nil {
 				m.Close()
 				return nil, err

@@ -227,17 +227,33 @@ func (s *Service) tell(w http.ResponseWriter) {
 // Slow makes the service whose control listens at an address slower, by d for each
 // request from now on; 0 ends that.
 func Slow(ctx context.Context, control string, d time.Duration) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://"+control+"/added?dur="+d.String(), http.NoBody)
+	_, err := operate(ctx, http.MethodPut, control, "/added?dur="+d.String())
+	return err
+}
+
+// StateOf asks the service whose control listens at an address how it is.
+func StateOf(ctx context.Context, control string) (State, error) {
+	return operate(ctx, http.MethodGet, control, "/state")
+}
+
+func operate(ctx context.Context, method, control, path string) (s State, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+control+path, http.NoBody)
 	if err != nil {
-		return err
+		return s, err
 	}
-	resp, err := (&http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	resp, err := once.Do(r)
 	if err != nil {
-		return fmt.Errorf("control of a service: %w", err)
+		return s, fmt.Errorf("control of a service: %w", err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("control of a service: it answers %d", resp.StatusCode)
+		return s, fmt.Errorf("control of a service: it answers %d", resp.StatusCode)
 	}
-	return nil
+	if err := json.NewDecoder(resp.Body).Decode(&s); err != nil {
+		return s, fmt.Errorf("control of a service: %w", err)
+	}
+	return s, nil
 }
+
+// once is a client that keeps no connection.
+var once = &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}

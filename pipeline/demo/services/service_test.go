@@ -129,15 +129,12 @@ func TestASlowServiceSaysItsOwnTimeOnly(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/quote", http.NoBody)
 	r.Header.Set("Penstock-Probe", "1")
 	w.ask(t, r)
-	resp, err := control.Client().Get(control.URL + "/state")
-	if err != nil {
-		t.Fatal(err)
+	if got, err := StateOf(t.Context(), address); err != nil || got != (State{Calls: 2, Probes: 1}) {
+		t.Errorf("%+v, %v", got, err)
 	}
-	defer resp.Body.Close()
-	b, _ := io.ReadAll(resp.Body)
-	var got State
-	if err := json.Unmarshal(b, &got); err != nil || got != (State{Calls: 2, Probes: 1}) {
-		t.Errorf("%s, %v", b, err)
+	control.Close()
+	if _, err := StateOf(t.Context(), address); err == nil {
+		t.Error("a service that is gone has a state")
 	}
 }
 
