@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"penstock/infra/shares"
+	"penstock/infra/wholefile"
 )
 
 // memory is what outlives the process.
@@ -50,22 +50,7 @@ func (m memory) keep(name string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".gateway-*")
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrState, err)
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	if err := wholefile.Write(name, b, 0o600); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
 	return nil
