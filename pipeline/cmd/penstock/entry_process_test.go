@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +42,9 @@ type front struct {
 type frontOptions struct {
 	services   map[string]string // nil: addresses on which nobody listens yet
 	entry      string            // more of the section entry, a line each
+	more       string            // other sections
 	partitions int
+	idle       time.Duration // idle_timeout of the bus; 0: the default
 }
 
 // newFront finds addresses and writes the configuration; nothing runs yet.
@@ -69,14 +72,14 @@ func newFront(t testing.TB, o frontOptions) *front {
 	e.config = filepath.Join(e.dir, "penstock.yaml")
 	writeFile(t, e.config, fmt.Sprintf(`
 sites:
-%sbus: {partitions: %d, sync: interval, flush: 100ms}
+%sbus: {partitions: %d, sync: interval, flush: 100ms, idle_timeout: %s}
 entry:
   user: [{header: X-User}]
   peer_key_file: %q
-%sredirector: {listen: %q, rate: 0}
+%s%sredirector: {listen: %q, rate: 0}
 privacy: {user_key: "only for this test"}
 telemetry: {listen: "127.0.0.1:0"}
-`, sites.String(), max(o.partitions, 2), filepath.Join(e.dir, "peer.key"), o.entry, e.lookup))
+`, sites.String(), max(o.partitions, 2), cmp.Or(o.idle, 3*time.Second), filepath.Join(e.dir, "peer.key"), o.entry, o.more, e.lookup))
 	return e
 }
 
