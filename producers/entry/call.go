@@ -153,7 +153,10 @@ func (x *exchange) lost(err error, peer bool) (next place, fell bool) {
 		if !unsent {
 			return next, false // the pool has tried what there is to try
 		}
-		_, reason, _ := failure(err)
+		reason := reasonNoServer
+		if errors.Is(err, upstream.ErrConnect) {
+			reason = reasonNoConnection
+		}
 		return x.fallBack(true, reason, x.attempt)
 	}
 	x.e.noAnswerFrom(x.to, x.at.site, false)

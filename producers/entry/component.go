@@ -131,7 +131,10 @@ func (c *component) matches(host, path string) bool {
 		return false
 	}
 	if c.hosts != nil && !slices.ContainsFunc(c.hosts, func(name string) bool {
-		return name == host || name[0] == '.' && len(host) > len(name) && strings.HasSuffix(host, name)
+		if name[0] == '.' {
+			return len(host) > len(name) && strings.HasSuffix(host, name)
+		}
+		return name == host
 	}) {
 		return false
 	}

@@ -226,7 +226,9 @@ type Options struct {
 	// location and allocates nothing.
 	Residency func(owner string) []bool
 	// ServerTiming is the metric in Server-Timing that is the service's own time.
-	// Empty: "app", else "total", else the only one with a duration.
+	// Empty: "app", else "total", else the only one with a duration. Where a service
+	// says "total" too, what that is above its own time is what it waited for those
+	// that it called, and counts neither as service nor as network.
 	ServerTiming string
 	// Session keeps a client's calls at one site; the zero value doesn't.
 	Session Session

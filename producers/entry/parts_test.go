@@ -57,7 +57,11 @@ func TestServerTiming(t *testing.T) {
 	}{
 		{nil, "", false, timings{}},
 		{[]string{"app;dur=1.5"}, "", false, timings{service: ms(1.5), hasService: true}},
-		{[]string{"total;dur=9, app;dur=1.5"}, "", false, timings{service: ms(1.5), hasService: true}},
+		{[]string{"total;dur=9, app;dur=1.5"}, "", false, timings{service: ms(1.5), hasService: true, callees: ms(7.5)}},
+		{[]string{"total;dur=9, app;dur=9.5"}, "", false, timings{service: ms(9.5), hasService: true}},
+		{[]string{"total;dur=9", "penstock-service;dur=2"}, "", true, timings{service: ms(2), hasService: true, callees: ms(7)}},
+		{[]string{"total;dur=9, db;dur=1"}, "db", false, timings{service: ms(1), hasService: true, callees: ms(8)}},
+		{[]string{"total;dur=9"}, "db", false, timings{}},
 		{[]string{"db;dur=1, total;dur=9", "cache"}, "", false, timings{service: ms(9), hasService: true}},
 		{[]string{"db;dur=3, cache;desc=\"a, dur=5\""}, "", false, timings{service: ms(3), hasService: true}},
 		{[]string{"db;dur=3, cache;dur=1"}, "", false, timings{}},

@@ -71,7 +71,9 @@ func (x *exchange) delays(r *event.Request, total time.Duration) {
 	r.Wait = wait.Microseconds()
 	if known {
 		r.Service = service.Microseconds()
-		r.Network = (total - wait - service).Microseconds()
+		// What the service waited for its own callees is neither: it is in their rows, and
+		// would else make every link above a slow callee look slow.
+		r.Network = (total - wait - service - x.timings.callees).Microseconds()
 	}
 }
 

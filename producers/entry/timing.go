@@ -17,6 +17,9 @@ const (
 type timings struct {
 	service, wait       time.Duration
 	hasService, hasWait bool
+	// callees is what the service waited for those that it called itself: what total
+	// is above its own time, if it says both. They make rows of their own.
+	callees time.Duration
 }
 
 // readTimings reads the durations in Server-Timing. name is the metric that is
@@ -28,7 +31,7 @@ func readTimings(h http.Header, name string, peer bool) (t timings) {
 		return t
 	}
 	var best int // 3 as named or the peer's, 2 app, 1 total, 0 the only one
-	var only time.Duration
+	var only, total time.Duration
 	count := 0
 	for _, line := range lines {
 		for line != "" {
@@ -37,6 +40,9 @@ func readTimings(h http.Header, name string, peer bool) (t timings) {
 			n, d, ok := parseMetric(metric)
 			if !ok {
 				continue
+			}
+			if n == "total" {
+				total = d
 			}
 			rank := 0
 			switch {
@@ -61,6 +67,9 @@ func readTimings(h http.Header, name string, peer bool) (t timings) {
 	}
 	if best == 0 && count == 1 && name == "" {
 		t.service, t.hasService = only, true
+	}
+	if t.hasService {
+		t.callees = max(0, total-t.service)
 	}
 	return t
 }
