@@ -73,6 +73,10 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 			err = nil // Told to stop before it had started, which is no failure.
 		}
 	}()
+	if s.splitsOnly() {
+		s.Logger.Info().Msg("no site has a store: calls are split, and no data is moved")
+		s.Roles = slices.DeleteFunc(slices.Clone(s.Roles), func(r Role) bool { return r == Executor })
+	}
 	if slices.Contains(s.Roles, Executor) {
 		if err := CheckStores(s.Config); err != nil {
 			return err // Before anything is made on the bus.
@@ -129,6 +133,12 @@ func (s *Serve) complete() error {
 		return fmt.Errorf("serve: %w", err)
 	}
 	return nil
+}
+
+// splitsOnly reports whether there is nothing that data could be moved between, and
+// something else to do. Entry points and proxies are the executors of split.
+func (s *Serve) splitsOnly() bool {
+	return s.Config.Splits() && len(s.Roles) > 1 && !slices.ContainsFunc(s.Config.Sites, func(x config.Site) bool { return x.Store != "" })
 }
 
 // identify fills in the name and the state folder that were not given.

@@ -33,16 +33,20 @@ func (c *serveCmd) Run(con *console) error {
 	}
 	s := topology.Serve{
 		Config: cfg, NATS: c.NATS, Prefix: c.Prefix, Listen: c.Listen, State: c.State, Name: c.Name, Logger: log, Hook: con.hook,
-		Started: func(busURL, telemetryAddr string) {
-			said := "serving " + strings.Join(c.Roles, ", ")
-			if busURL != "" {
-				said += "; bus at " + busURL
-			}
-			if telemetryAddr != "" {
-				said += "; metrics and health at http://" + telemetryAddr
-			}
-			fmt.Fprintln(con.out, said)
-		},
+	}
+	s.Started = func(busURL, telemetryAddr string) {
+		var roles []string
+		for _, r := range s.Roles { // Those that there is work for.
+			roles = append(roles, string(r))
+		}
+		said := "serving " + strings.Join(roles, ", ")
+		if busURL != "" {
+			said += "; bus at " + busURL
+		}
+		if telemetryAddr != "" {
+			said += "; metrics and health at http://" + telemetryAddr
+		}
+		fmt.Fprintln(con.out, said)
 	}
 	for _, r := range c.Roles {
 		s.Roles = append(s.Roles, topology.Role(strings.TrimSpace(r)))
