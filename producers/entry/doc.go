@@ -78,8 +78,9 @@
 // server broke off one of 502. time is when the answer was done. wait is the time
 // at the gate and for a connection, here and at the peer; service is what
 // Server-Timing says, else the time from the request's last byte to the answer's
-// first; network is the rest. All are of one clock but what Server-Timing says, so
-// network may be negative, and is published so (P18). Of a connection that changed
+// first; network is the rest, but for what a service says that it waited for those
+// it called (Options.ServerTiming): that is in their rows. All are of one clock but
+// what Server-Timing says, so network may be negative, and is published so (P18). Of a connection that changed
 // its protocol they are the handshake's, and bytes and time are of its end.
 //
 // # What is refused

@@ -68,7 +68,7 @@ func readTimings(h http.Header, name string, peer bool) (t timings) {
 	if best == 0 && count == 1 && name == "" {
 		t.service, t.hasService = only, true
 	}
-	if t.hasService {
+	if t.hasService && total > 0 {
 		t.callees = max(0, total-t.service)
 	}
 	return t
