@@ -166,3 +166,20 @@ func TestSizesPrintAsTheyAreWritten(t *testing.T) {
 		}
 	}
 }
+
+// TestTheSplitPage: what docs/split.md shows is a configuration.
+func TestTheSplitPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/split.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("the page shows no configuration")
+	}
+	cfg, err := Read("docs/split.md", []byte(text))
+	if err != nil || !cfg.Splits() {
+		t.Fatalf("%v", err)
+	}
+}
