@@ -113,7 +113,7 @@ func (e *Entry) start(ctx context.Context, v *alone) (string, error) {
 		v.parts.Start("servers", pool.Run)
 	}
 	if tables != nil {
-		if err := v.followSplit("router-"+e.Name, router.Local(tables)); err != nil {
+		if _, err := v.followSplit(ctx, "router-"+e.Name, router.Local(tables), 0); err != nil {
 			return "", errors.Join(err, p.Close(ctx))
 		}
 	}
