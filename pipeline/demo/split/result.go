@@ -220,13 +220,13 @@ func (s *show) usage(r *Result) {
 // policy checks what must hold of each policy, besides the shares and delays.
 func (j *judge) policy(p *PolicyResult) {
 	j.add(0, p.Failed == 0 && p.Answered > 0, p.Policy+": requests that failed", "none", "%d of %d", p.Failed, p.Due)
-	worst, of := 0.0, ""
+	var calls, probes int64
 	for name, n := range p.Calls {
-		if real := n - p.Probes[name]; real > 0 && float64(p.Probes[name])/float64(real) >= worst {
-			worst, of = float64(p.Probes[name])/float64(real), name
-		}
+		calls += n - p.Probes[name]
+		probes += p.Probes[name]
 	}
-	j.add(0, worst <= mostProbes, p.Policy+": probes", fmt.Sprintf("at most %.0f %% of calls", 100*mostProbes), "%.1f %% of those to %s", 100*worst, of)
+	part := float64(probes) / float64(max(calls, 1))
+	j.add(0, part <= mostProbes, p.Policy+": probes", fmt.Sprintf("at most %.0f %% of calls", 100*mostProbes), "%.1f %% of %d", 100*part, calls)
 	if a := p.Account; a != nil {
 		j.add(0, a.LostBatches == 0 && a.Received >= int64(p.Answered), p.Policy+": rows in the account", fmt.Sprintf("at least %d", p.Answered), "%d, %d batches lost", a.Received, a.LostBatches)
 	}

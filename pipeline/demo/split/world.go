@@ -89,7 +89,7 @@ func (w *world) start(ctx context.Context, rng *rand.Rand) error {
 	}
 	if err := w.core.Start(ctx, processes.Spec{
 		Name: "serve", Ready: processes.Answers("http://" + w.at.serve + "/readyz"),
-		Args: []string{"serve", "--config", f.serve, "--state", filepath.Join(w.dir, "state"), "--listen", w.at.bus, "--name", "demo"},
+		Args: []string{"serve", "--config", f.serve, "--state", filepath.Join(w.dir, "state"), "--listen", w.at.bus, "--name", "demo", "--roles", "aggregator,decider"},
 	}); err != nil {
 		return fmt.Errorf("%s: %w", w.policy, err)
 	}
