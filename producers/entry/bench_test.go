@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"penstock/infra/shares"
 	"penstock/producers/entry"
 	"penstock/schemas/event"
 )
@@ -65,6 +66,12 @@ func BenchmarkRequest(b *testing.B) {
 		o.Local, o.Publisher = pool(b, "a", fixedBackend(b, 1024)), forget{}
 	})
 	p.places.set("alice", "a", 7)
+	roundTrips(b, p)
+}
+
+// roundTrips measures requests over one connection, one after the other.
+func roundTrips(b *testing.B, p *point) {
+	b.Helper()
 	w := dial(b, p)
 	_ = w.SetDeadline(time.Time{})
 	request := []byte("GET /u/alice/inbox?page=2 HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: bench\r\nAccept: */*\r\nX-User: bob\r\n\r\n")
@@ -102,5 +109,29 @@ func BenchmarkUpload(b *testing.B) {
 		}
 		_, _ = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
+	}
+}
+
+// BenchmarkSplit is BenchmarkRequest with a split of which all stays here, beside the
+// same requests without one.
+func BenchmarkSplit(b *testing.B) {
+	for name, split := range map[string]bool{"with": true, "without": false} {
+		b.Run(name, func(b *testing.B) {
+			p := run(b, nil, func(o *entry.Options) {
+				o.Local, o.Publisher, o.Owner = pool(b, "a", fixedBackend(b, 1024)), forget{}, nil
+				if !split {
+					return
+				}
+				o.Shares = shares.New(shares.Options{})
+				o.Components = []entry.ComponentRoute{{Name: "shop", Hosts: []string{"x.example"}, Public: true}, {Name: "cart", Hosts: []string{"cart.internal"}}}
+				if _, err := o.Shares.Put(b.Context(), shares.Table{
+					From: "entry", Epoch: 1, Rows: []shares.Row{{FromSite: "a", To: "web", Ratios: ratios("a", 1.0, "b", 0.0)}},
+					Probes: []shares.Probe{{FromSite: "a", To: "web", Site: "a", Share: 0.05}},
+				}); err != nil {
+					b.Fatal(err)
+				}
+			})
+			roundTrips(b, p)
+		})
 	}
 }

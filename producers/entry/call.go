@@ -99,7 +99,7 @@ func (x *exchange) call() (next place, answered bool) {
 		return x.find(), false
 	}
 	defer x.leave()
-	x.to.budget.Request(x.e.o.Clock.Now())
+	x.to.budget.Request(x.start)
 	x.split.calls, x.split.spare = true, true
 	next, answered = x.callAt(x.split.chosen)
 	if !answered && x.split.fell {

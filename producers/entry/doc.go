@@ -10,8 +10,8 @@
 // # A request
 //
 //	connection ─▶ strict.Conn ─▶ net/http ─▶ identify ─▶ route ─▶ gate ─▶ send ─▶ answer ─▶ row
-//	              refuses what               owner,      ▲        writes   │
-//	              isn't HTTP                 user, …     └── 421, pause ◀──┘
+//	              refuses what               component,  ▲        writes   │
+//	              isn't HTTP                 owner, …    └── 421, pause ◀──┘
 //
 // net/http serves; package strict stands in front of it for HTTP/1 and package
 // upstream behind it. Requests of HTTP/1.1 that are a head and nothing else have a
@@ -48,18 +48,77 @@
 //     is newer than its own; else the client gets the 508, and the log tells once of
 //     each site that the keys differ.
 //
+// # Components, and sites by shares
+//
+// A service may have parts: Options.Component, which owners' data is of, and
+// Options.Components. On the address for clients the first public component counts
+// whose hosts and path match, else it is Options.Component. What isn't public can't be
+// reached there, whatever a client says. On Options.Internal the components of the
+// site call each other, without sidecars:
+//
+//	client ──▶ clients' door ──▶ web ──▶ internal door ─┬─ the own site's ──▶ cart
+//	                        Penstock-To: cart           └─ another's: forward ──▶ its entry ──▶ cart
+//	                        Penstock-Component: web
+//
+// The callee is named by Penstock-To, else found by host and path; one that is
+// neither gets 404. The caller names itself, and is "unknown" if it doesn't. Nothing
+// else tells components apart there: who reaches that address may call them all, in
+// anybody's name. Tokens aren't asked for, and X-Forwarded-* is believed.
+//
+// Where Options.Shares has a table for a link (calling component, or "entry" for
+// calls from outside; this site; component) it chooses the site:
+//
+//   - The known location of an owner comes first, and so do rules of
+//     Options.Unknown other than UnknownLocal, and residency. Requests for an owner of
+//     unknown location stay together. Only Options.Component has owners.
+//   - Writes go to the row's site for writes, if it has one. What is a write goes by
+//     the method (event.OpOf), so that all of gRPC is.
+//   - A session (Options.Session) stays where it is while that site is up and has a
+//     share.
+//   - Else sites take turns; the shares are met to a request.
+//
+// A peer that is named a component serves it at its site or not at all: one hop. If
+// the chosen site has no server of it, or none that can be reached, one other is
+// tried: the own one, else the one with the greatest share; within
+// ComponentRoute.Sites, and within a budget of 20 % of the requests. What may have
+// reached a server is not sent again unless it may be sent twice. Writes that have
+// a site are not tried elsewhere.
+//
+// Shares are told which replicas are down: the own site's while no server of its pool
+// is well, another's after three failures in a row or when its entry point says that
+// it has none. It is tried again after 5 to 40 s, and is up with the first answer. While
+// all are down all are tried.
+//
+// # Probes
+//
+// A table may order probes of sites that get too few requests. They are copies of
+// real requests that read (GET, HEAD, OPTIONS, no body), sent in the background after
+// the request itself, the whole of it with its credentials; only Penstock-Probe: 1 and
+// the span are theirs. One that is due at another request waits for the next of those.
+// Writes are never copied, nor are probes. A service that hands the mark on with its
+// own calls makes them part of the probe. At most 256 KiB of an answer are read, for at
+// most 10 s; at most 64 run at once, and never more than Options.ProbeLimit of a
+// link's requests are copied, whatever a table says.
+//
 // # Headers
 //
 // Of an answer about an owner: Penstock-Site (who served; where to go for 307, 421
 // and 508), Penstock-Version (of the location, if known), Penstock-Hops (0 or 1).
 // Peers tell each other Penstock-Hop, Penstock-Peer, Penstock-User and
 // Penstock-Owner (ids escaped as in URLs), Penstock-Version, Penstock-Server, and
-// penstock-service and penstock-wait in Server-Timing. A request is a peer's if it
+// penstock-service and penstock-wait in Server-Timing; of calls also Penstock-To,
+// Penstock-Component and Penstock-Probe, and of an answer of the entry point's own
+// Penstock-Reason: why there is no other. A request is a peer's if it
 // shows the peer key, or, where none is configured, comes from a trusted proxy.
 // Anybody behind such a proxy could have written what a peer writes: it has to take
-// Penstock-Hop off, and user, owner and version are not believed without the key.
+// Penstock-Hop off, and user, owner, version and component are not believed without
+// the key. A forwarded request that names a component without showing the key gets 508:
+// it was meant for something else than what is served to strangers.
 // From anybody else every Penstock-* header is taken off before anything looks at
 // it (but that there is a Penstock-Hop at all, see above), and so are those that a gateway could take for one (Penstock_User).
+//
+// Answers on the internal listener say Penstock-Site too. Services get
+// Penstock-Probe, of a probe, and nothing else of ours.
 //
 // Services get the client's address in X-Forwarded-For, with X-Forwarded-Proto
 // and X-Forwarded-Host; what a client says itself in any X-Forwarded-*, in
@@ -90,9 +149,10 @@
 //	405 CONNECT, TRACE                                 417 an unknown expectation
 //	408 header or body too slow                        431 header too large
 //	501 unknown coding, a method that isn't one        505 another version
-//	508 forwarded by somebody who isn't known, to where the data is not
+//	508 forwarded by somebody who isn't known, to where the data is not, or for a component
+//	404 a call on the internal listener for what is no component
 //
-// All end the connection, but 401, 508, 405 of HTTP/2 and 413 there. 502, 503 and 504
+// All end the connection, but 401, 404, 508, 405 of HTTP/2 and 413 there. 502, 503 and 504
 // are the entry point's own where no server answered; their text says no more than
 // that. Where connections are at their limit a new one gets 503 and is closed. An
 // answer that comes before the end of a request's body ends the connection after
@@ -104,6 +164,9 @@
 //
 // New listens already, so that connections wait for Run. Draining, the listener is
 // closed, idle connections end, running requests and changed protocols have
-// Options.Drain, and answers say that their connection ends. Run returns nil then;
-// an error only if the listener fails by itself.
+// Options.Drain, and answers say that their connection ends. The internal listener
+// goes on until the requests of clients are done, which may call through it; then it
+// drains in what is left of the time. Probes are broken off at once. Run returns nil
+// then; an error only if a listener fails by itself. Probes and the health of replicas
+// are Run's: the Handler alone has neither.
 package entry

@@ -112,8 +112,8 @@ func TestClientsDoNotTakeTheConnectionsOfComponents(t *testing.T) {
 		w.send(t, "GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
 		w.next(t, "GET")
 	}
-	if got := get(t, a.url+"/x"); got.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("one client too many got %d", got.StatusCode)
+	if got := dial(t, a.point).next(t, "GET"); got == nil || got.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("one client too many got %+v", got)
 	}
 	if got := get(t, a.internal+"/x", "Penstock-To", "cart"); got.body != "cart@a " {
 		t.Errorf("got %d %q", got.StatusCode, got.body)

@@ -154,6 +154,9 @@ func (e *Entry) Run(ctx context.Context) error {
 	doors := []*door{e.public}
 	if e.inner != nil {
 		e.o.Logger.Info().Str("site", e.o.Site).Stringer("address", e.InternalAddr()).Msg("components of the site call others here")
+		if !address.IsLoopback(address.Host(e.InternalAddr().String())) {
+			e.o.Logger.Warn().Str("site", e.o.Site).Stringer("address", e.InternalAddr()).Msg("whoever reaches this address may call every component, in the name of any")
+		}
 		doors = append(doors, e.inner)
 	}
 	for _, d := range doors {

@@ -42,7 +42,8 @@ type Gate interface {
 	Enter(owner string) (leave func(), held <-chan struct{})
 }
 
-// Upstream is a pool of servers: *upstream.Pool.
+// Upstream is a pool of servers: *upstream.Pool. If it has a method Usable() bool, that
+// says whether a server of it is well; else what becomes of requests does.
 type Upstream interface {
 	// Do sends the request and returns the answer with the attempt that got it, or
 	// an error with the last attempt, nil if there was none. observe is told of

@@ -72,6 +72,10 @@ func (a *allowance) spend() bool {
 	}
 }
 
+// wait keeps a probe for the next request that can be copied; false if one waits
+// already.
+func (a *allowance) wait(site string) bool { return a.pending.CompareAndSwap(nil, &site) }
+
 // of returns the allowance of a link, nil if it has none.
 func (p *probes) of(l shares.Link) *allowance {
 	if all := p.links.Load(); all != nil {
@@ -159,7 +163,7 @@ func (x *exchange) orderProbe(l shares.Link) {
 	}
 	a.earn(e.o.ProbeLimit)
 	if !x.copyable() {
-		if due && !a.pending.CompareAndSwap(nil, &name) {
+		if due && !a.wait(name) {
 			e.m.probe(x.to, probeSkipped, "not-copyable")
 		}
 		return

@@ -89,12 +89,13 @@ func (e *Entry) tell(r *replica, down bool) {
 	e.o.Logger.Warn().Str("site", e.o.Site).Str("component", r.name.Component).Str("at", r.name.Site).Bool("down", down).Msg("health of a component")
 }
 
-// watch looks at all replicas until ctx ends.
+// watch looks at all replicas until ctx ends. Then it takes back what the shares were
+// told.
 func (e *Entry) watch(ctx context.Context) {
 	ticks := e.o.Clock.NewTicker(replicaLook)
 	defer ticks.Stop()
 	e.watches.Store(true)
-	defer e.watches.Store(false)
+	defer e.forget()
 	for {
 		for _, c := range e.components {
 			for i, r := range c.replicas {
@@ -109,6 +110,21 @@ func (e *Entry) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticks.C():
+		}
+	}
+}
+
+// forget takes back that replicas are down: nobody looks at them any more.
+func (e *Entry) forget() {
+	e.watches.Store(false)
+	for _, c := range e.components {
+		for _, r := range c.replicas {
+			r.mu.Lock()
+			if r.down {
+				r.down = false
+				e.o.Shares.Up(r.name, true)
+			}
+			r.mu.Unlock()
 		}
 	}
 }
