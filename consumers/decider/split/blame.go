@@ -1,6 +1,9 @@
 package split
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // blamed is a caller whose own slowness showed on its links.
 type blamed struct {
@@ -22,12 +25,14 @@ const riseShare = 0.1
 // connections shows there, on every link, while its callees have not changed. To
 // move calls to other callees would not help it.
 //
-// The common part is the least rise over all its links that have enough samples
-// now and before. It is the caller's if
+// Real links are noisy, so that one word does not count for much: links with
+// MinSamples calls in the window vote, or all if none has so many. The network has
+// risen at once if it has for each of them, but for one in four. The common part is
+// their median; what a link rose beyond twice that is its own. It is the caller's if
 //
 //   - its links go to two sites or more: no one link or callee explains them all; or
 //   - they go to one site, and another component at the caller's site calls into
-//     that site over a link that has not risen; or
+//     that site over a link that has not risen by half as much; or
 //   - they are two or more, stay within the caller's site, and nobody else there
 //     has a link to compare.
 //
@@ -52,25 +57,50 @@ func (t *Policy) blame(l *learned) {
 	}
 	for _, c := range callers {
 		links := byCaller[c]
-		common := math.Inf(1)
-		for _, i := range links {
-			common = min(common, rise[i])
-		}
-		if common > 0 && t.isCallers(l, links, rise) {
-			l.charge(c/m, c%m, int64(common), len(links))
+		common := t.common(l, links, rise)
+		if common > 0 && t.isCallers(l, links, rise, common) {
+			l.charge(c/m, c%m, common, rise, len(links))
 		}
 	}
 }
 
+// common is by how much the links of a caller have risen at once, 0 if they have not.
+func (t *Policy) common(l *learned, links []int, rise []float64) float64 {
+	var risen, all []float64
+	voters := 0
+	for _, i := range links {
+		all = append(all, rise[i])
+		if l.rows[i].networkN < t.config.MinSamples {
+			continue
+		}
+		if voters++; rise[i] > 0 {
+			risen = append(risen, rise[i])
+		}
+	}
+	if voters == 0 {
+		voters = len(all)
+		risen = slices.DeleteFunc(all, func(d float64) bool { return d == 0 })
+	}
+	if len(risen) == 0 || 4*(voters-len(risen)) > voters {
+		return 0
+	}
+	slices.Sort(risen)
+	return risen[(len(risen)-1)/2]
+}
+
 // charge takes what is the caller's off its links.
-func (l *learned) charge(component, site int, each int64, links int) {
-	b := blamed{component: component, site: site, each: each, links: links}
+func (l *learned) charge(component, site int, common float64, rise []float64, links int) {
+	b := blamed{component: component, site: site, each: int64(common), links: links}
 	for i := range l.rows {
 		r := &l.rows[i]
 		if r.fromNumber != component || r.from != site {
 			continue
 		}
-		off := min(r.network, each*r.networkN)
+		each := common
+		if !math.IsNaN(rise[i]) {
+			each = min(rise[i], 2*common)
+		}
+		off := min(r.network, int64(each)*r.networkN)
 		r.network -= off
 		b.total += off
 	}
@@ -92,7 +122,7 @@ func (t *Policy) rise(r *seen) float64 {
 }
 
 // isCallers tells a slow caller from a slow link by the rules above.
-func (t *Policy) isCallers(l *learned, links []int, rise []float64) bool {
+func (t *Policy) isCallers(l *learned, links []int, rise []float64, common float64) bool {
 	first := &l.rows[links[0]]
 	for _, i := range links {
 		if l.rows[i].to != first.to {
@@ -105,7 +135,7 @@ func (t *Policy) isCallers(l *learned, links []int, rise []float64) bool {
 		if r.fromNumber == first.fromNumber || r.from != first.from || r.to != first.to || math.IsNaN(rise[i]) {
 			continue
 		}
-		if rise[i] == 0 {
+		if rise[i] < common/2 {
 			return true
 		}
 		others++

@@ -21,6 +21,8 @@ import "math"
 //     Thresh gets back what was taken from it. DelayAtThresh relaxes towards the
 //     delay, a tenth of the way a window (a hundredth while the load is there), so that a
 //     lasting slow-down is normal in the end;
+//   - until there were as many calls as a delay needs to be known, all is fine: a
+//     first window that is cut short says nothing of the load of the next;
 //   - Thresh rises by 5 % a window while nine tenths of it are fine: no plan sends
 //     more than Thresh, so it would else never be reached again.
 type capacity struct {
@@ -51,11 +53,19 @@ func newCapacity() capacity { return capacity{thresh: math.Inf(1)} }
 // slowFrom is the delay from which the replica is slow.
 func (c *capacity) slowFrom() float64 { return max(1.5*c.delay, c.delay+1000) }
 
+// samples are those of the windows that are remembered.
+func (c *capacity) samples() (n int64) {
+	for _, p := range c.points {
+		n += p.count
+	}
+	return n
+}
+
 // learn takes a window in.
-func (c *capacity) learn(load, delay float64, count int64) {
+func (c *capacity) learn(load, delay float64, count, least int64) {
 	switch slow := c.delay > 0 && delay > c.slowFrom(); {
-	case c.delay == 0:
-		c.delay, c.fine = delay, load
+	case c.samples() < least:
+		c.delay, c.fine = max(c.delay, delay), max(c.fine, load)
 	case slow && load > 1.05*c.thresh:
 		// It is known to be over, and the load has not come down yet: another cut
 		// would be for the same thing. What is overload now must not become normal

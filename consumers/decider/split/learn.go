@@ -125,7 +125,7 @@ func (t *Policy) keep(l *learned, number int64) {
 		rep.present = true
 		rep.history.push(*x, t.config.History)
 		if x.count > 0 {
-			rep.capacity.learn(float64(x.requests)/seconds, float64(x.sum)/float64(x.count), x.count)
+			rep.capacity.learn(float64(x.requests)/seconds, float64(x.sum)/float64(x.count), x.count, t.config.MinSamples)
 		}
 	}
 }

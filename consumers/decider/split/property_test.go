@@ -179,29 +179,29 @@ func TestCapacityTellsOverloadFromSlowness(t *testing.T) {
 	// Overload: the delay rises with the load and falls with it.
 	c := newCapacity()
 	for _, load := range []float64{50, 50, 60, 70, 80} {
-		c.learn(load, 10_000, 100)
+		c.learn(load, 10_000, 100, 30)
 	}
-	c.learn(120, 80_000, 100)
+	c.learn(120, 80_000, 100, 30)
 	if !(c.thresh > 80 && c.thresh < 100) {
 		t.Errorf("after overload at 120, fine at 80: %v", c.thresh)
 	}
 	cut := c.thresh
-	c.learn(60, 10_000, 100)
+	c.learn(60, 10_000, 100, 30)
 	if c.thresh != cut {
 		t.Errorf("60 of %v says nothing about it: %v", cut, c.thresh)
 	}
-	c.learn(0.9*cut, 10_500, 100)
+	c.learn(0.9*cut, 10_500, 100, 30)
 	if !(c.thresh > cut) {
 		t.Errorf("nine tenths are fine: %v", c.thresh)
 	}
 	// A slow-down: less load is just as slow.
 	c = newCapacity()
 	for range 5 {
-		c.learn(50, 10_000, 100)
+		c.learn(50, 10_000, 100, 30)
 	}
 	before := c.thresh
 	for _, load := range []float64{50, 25, 5, 5, 5} {
-		c.learn(load, 310_000, 100)
+		c.learn(load, 310_000, 100, 30)
 	}
 	if c.thresh != before {
 		t.Errorf("a slow-down took capacity: %v", c.thresh)
@@ -212,7 +212,7 @@ func TestCurvesAreOfLoadAndNotOfChance(t *testing.T) {
 	c := newCapacity()
 	for i := range 20 {
 		load := float64(20 + 5*(i%10))
-		c.learn(load, 5000+2*load*load, 100)
+		c.learn(load, 5000+2*load*load, 100, 30)
 	}
 	f := c.curve(5000+2*c.points[0].load*c.points[0].load, 6)
 	if f.Power != 2 || f.Factor < 1.9 || f.Factor > 2.1 || f.Base < 4900 || f.Base > 5100 {
@@ -220,14 +220,14 @@ func TestCurvesAreOfLoadAndNotOfChance(t *testing.T) {
 	}
 	c = newCapacity()
 	for i := range 20 {
-		c.learn(float64(20+5*(i%10)), 5000+float64(500*(i*7%3)), 100)
+		c.learn(float64(20+5*(i%10)), 5000+float64(500*(i*7%3)), 100, 30)
 	}
 	if f := c.curve(5500, 6); f.Power != 0 {
 		t.Errorf("of chance: %+v", f)
 	}
 	c = newCapacity()
 	for i := range 20 {
-		c.learn(float64(20+5*(i%10)), 9000-float64(50*(i%10)), 100)
+		c.learn(float64(20+5*(i%10)), 9000-float64(50*(i%10)), 100, 30)
 	}
 	if f := c.curve(9000, 6); f.Power != 0 {
 		t.Errorf("faster under load: %+v", f)
