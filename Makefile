@@ -31,6 +31,10 @@ run: build ## Run the paper's day through the whole loop on an embedded bus; the
 live-demo: build ## Three sites, their entry points, a redirector and a crowd that moves: its data follows while writes go on.
 	$(BIN)/penstock demo live --out $(OUT)/live-demo
 
+.PHONY: split-demo
+split-demo: build ## Two sites of six services: one gets slow at one site three times, and calls go to the other; beside it closest and redirect. 18 min.
+	$(BIN)/penstock demo split --out $(OUT)/split-demo
+
 .PHONY: test
 test: ## Run all tests with the race detector off; T=Name PKG=./folder/ narrow it down.
 	$(GO) test -timeout 15m -run '$(T)' $(PKG)

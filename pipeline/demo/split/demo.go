@@ -35,7 +35,7 @@ type Demo struct {
 	// Rate is how many requests a second enter at each site: 30, with Fast 10.
 	Rate float64
 	// Faults is how often, Fault for how long, Pause how long after one nothing
-	// happens: 3, 180 s, 150 s, with Fast 1, 60 s, 0. Warm is the time before the
+	// happens: 3, 180 s, 150 s, with Fast 1, 50 s, 0. Warm is the time before the
 	// first one: 60 s, with Fast 20 s.
 	Faults             int
 	Warm, Fault, Pause time.Duration
@@ -72,7 +72,7 @@ func (d *Demo) complete() error {
 	rate, faults, warm, fault, pause := 30.0, 3, time.Minute, 3*time.Minute, 150*time.Second
 	compared := []string{policies.Greedy, policies.Closest, policies.Redirect}
 	if d.Fast {
-		rate, faults, warm, fault, pause = 10, 1, 20*time.Second, time.Minute, 0
+		rate, faults, warm, fault, pause = 10, 1, 20*time.Second, shortestFault, 0
 		compared = compared[:2]
 	}
 	d.Rate, d.Faults = cmp.Or(d.Rate, rate), cmp.Or(d.Faults, faults)

@@ -122,7 +122,7 @@ func shareText(share float64, ok bool) string {
 // span is the time over which quantiles of a fault are taken.
 func (j *judge) span(f Fault) (from, to time.Time, name string) {
 	if j.late {
-		return f.closing(later).Add(width / 2), f.To, "at the fault's end"
+		return f.closing(later), f.To, "at the fault's end"
 	}
 	return f.From, f.To, "over the fault"
 }

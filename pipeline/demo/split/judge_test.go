@@ -191,7 +191,7 @@ func TestAShortFault(t *testing.T) {
 	if b := broken(checks); len(b) > 0 || len(checks) != 11 {
 		t.Errorf("%d checks; %s", len(checks), strings.Join(b, "\n"))
 	}
-	// The first 45 s of the fault are not in the quantile.
+	// The first 40 s of the fault are not in the quantile.
 	if last := checks[6]; !strings.HasPrefix(last.Got, "55 ms against 310 ms: 5.6 times") {
 		t.Errorf("%+v", last)
 	}

@@ -22,6 +22,9 @@ type mark struct {
 	ours, machine time.Duration
 }
 
+// processors is how many there are.
+var processors = runtime.NumCPU()
+
 // set takes a mark and returns its number.
 func (m *meter) set(at time.Time) int {
 	x := mark{at: at}
@@ -55,7 +58,7 @@ type Usage struct {
 func (m *meter) between(when string, from, to int) Usage {
 	a, b := &m.marks[from], &m.marks[to]
 	u := Usage{When: when, Seconds: b.at.Sub(a.at).Seconds()}
-	if all := u.Seconds * float64(runtime.NumCPU()); all > 0 {
+	if all := u.Seconds * float64(processors); all > 0 {
 		u.Ours, u.Machine = (b.ours-a.ours).Seconds()/all, (b.machine-a.machine).Seconds()/all
 	}
 	return u

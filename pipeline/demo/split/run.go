@@ -134,9 +134,8 @@ func (s *show) run(ctx context.Context) error {
 		err = ctx.Err()
 	}
 	s.spans = append(s.spans, [2]int{first, s.meter.set(s.clock.Now())})
-	// The last windows close when entry points have sent their last rows.
 	if err == nil {
-		err = s.clock.Sleep(ctx, 2*time.Second)
+		err = s.lastWindows(ctx)
 	}
 	for _, e := range loaded {
 		if e != nil && !errors.Is(e, load.ErrLate) && !errors.Is(e, load.ErrCrowded) {
@@ -146,6 +145,24 @@ func (s *show) run(ctx context.Context) error {
 	cancel()
 	watching.Wait()
 	return errors.Join(append(watched, err)...)
+}
+
+// lastWindows waits until the last window that ended before the end of the plan has
+// closed in all worlds, or for so long that it has been lost.
+func (s *show) lastWindows(ctx context.Context) error {
+	late := s.clock.Now().Add(2 * width)
+	for _, w := range s.worlds {
+		for {
+			last := w.seer.latest()
+			if last != nil && !last.end.Before(s.plan.End.Truncate(width)) || s.clock.Now().After(late) {
+				break
+			}
+			if err := s.clock.Sleep(ctx, 100*time.Millisecond); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // load sends the requests of a site's people in a world: the same in each.

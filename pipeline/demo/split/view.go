@@ -73,20 +73,25 @@ func (c *scene) picture() []string {
 	}
 	out = append(out, "", fmt.Sprintf("  %-20s %s", "answers, last 5 s", "p50 and p90 of requests that enter at"))
 	for _, w := range c.worlds {
-		out = append(out, fmt.Sprintf("  %-20s %s", w.policy, w.text()))
+		out = append(out, fmt.Sprintf("  %-20s %s", w.policy, w.text(4, "   ")))
 	}
-	return append(out, "", "  decided: "+c.why, "")
+	out = append(out, "", "  decided: "+c.why, "")
+	for i := range out {
+		out[i] = strings.TrimRight(out[i], " ")
+	}
+	return out
 }
 
-func (w *worldScene) text() string {
+// text is how long answers took, each number in a column of its width.
+func (w *worldScene) text(width int, between string) string {
 	var out []string
 	for _, d := range w.delays {
-		out = append(out, fmt.Sprintf("%s %4.0f %4.0f ms", d.site, ms(d.p50), ms(d.p90)))
+		out = append(out, fmt.Sprintf("%s %*.0f %*.0f ms", d.site, width, ms(d.p50), width, ms(d.p90)))
 	}
 	if w.failed > 0 {
 		out = append(out, fmt.Sprintf("%d failed", w.failed))
 	}
-	return strings.Join(out, "   ")
+	return strings.Join(out, between)
 }
 
 // line is the scene in short.
@@ -98,7 +103,7 @@ func (c *scene) line() string {
 		}
 	}
 	for _, w := range c.worlds {
-		out = append(out, w.policy+" p50 p90 "+strings.ReplaceAll(w.text(), "   ", ", "))
+		out = append(out, w.policy+" p50, p90 "+w.text(0, ", "))
 	}
 	return strings.Join(out, "; ")
 }
