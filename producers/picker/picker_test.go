@@ -67,8 +67,8 @@ func TestMarks(t *testing.T) {
 	in("two in a row", true)
 	end(errBroken)
 	in("three in a row", false)
-	for i, d := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
-		c.Advance(d*time.Second - time.Nanosecond)
+	for i, seconds := range []int{1, 2, 4, 8, 16, 30, 30} {
+		c.Advance(time.Duration(seconds)*time.Second - time.Nanosecond)
 		in(fmt.Sprint("out for the time ", i), false)
 		c.Advance(time.Nanosecond)
 		in("on trial", true)

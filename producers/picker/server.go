@@ -96,19 +96,19 @@ func (s *site) forKey(key string, clock func() int64) *server {
 	if s.trouble.Load() != 0 {
 		now = clock()
 	}
-	var best, any *server
-	var most, mostAny uint64
+	var best, all *server
+	var most, mostOfAll uint64
 	for _, each := range s.servers {
 		score := mix(h, each.hash)
-		if any == nil || score > mostAny {
-			any, mostAny = each, score
+		if all == nil || score > mostOfAll {
+			all, mostOfAll = each, score
 		}
 		if (now == 0 || !each.out(now)) && (best == nil || score > most) {
 			best, most = each, score
 		}
 	}
 	if best == nil {
-		return any
+		return all
 	}
 	return best
 }

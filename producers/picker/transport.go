@@ -2,6 +2,7 @@ package picker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -105,7 +106,7 @@ func (t *transport) send(r *http.Request, c Choice, component string) (*http.Res
 	out.URL = at(c.server.base, r.URL)
 	res, err := t.base.RoundTrip(out)
 	switch {
-	case err != nil && r.Context().Err() == context.Canceled: //nolint:errorlint // It is that of the context itself.
+	case err != nil && errors.Is(r.Context().Err(), context.Canceled): // the client went away
 		c.Done(context.Canceled)
 	case err != nil:
 		c.Done(err)
