@@ -102,15 +102,22 @@ func (s *show) judge(ctx context.Context) (*Result, error) {
 	for i := range r.Policies {
 		j.policy(&r.Policies[i])
 	}
-	r.Checks = j.checks
-	for _, c := range r.Checks {
+	r.conclude(j.checks)
+	return r, errors.Join(r.write(), r.err())
+}
+
+// conclude names what was not kept.
+func (r *Result) conclude(checks []Check) {
+	r.Checks = checks
+	for _, c := range checks {
 		if !c.Kept {
 			r.Broken = append(r.Broken, c.text())
 		}
 	}
-	if err := r.write(); err != nil {
-		return r, err
-	}
+}
+
+// err says what came of it: ErrVoid, ErrPromise.
+func (r *Result) err() error {
 	var errs []error
 	if len(r.Void) > 0 {
 		errs = append(errs, fmt.Errorf("%w: %s", ErrVoid, strings.Join(r.Void, "; ")))
@@ -118,7 +125,7 @@ func (s *show) judge(ctx context.Context) (*Result, error) {
 	if len(r.Broken) > 0 {
 		errs = append(errs, fmt.Errorf("%w:\n%s", ErrPromise, strings.Join(r.Broken, "\n")))
 	}
-	return r, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 func (c *Check) text() string {

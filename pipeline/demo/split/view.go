@@ -222,11 +222,25 @@ func changes(x *order, sites []string, now func(link, string) (float64, bool)) (
 			}
 		}
 		if len(moves) > 0 {
-			out = append(out, fmt.Sprintf("%s: %s (%s: %s)", l, strings.Join(moves, ", "), x.reason.Code, x.reason.Text))
+			out = append(out, fmt.Sprintf("%s: %s (%s)", l, strings.Join(moves, ", "), because(x.reason)))
 		}
 	}
 	slices.Sort(out)
 	return out
+}
+
+// because is a command's reason in words, with what calls were found to take at the
+// sites that lose and win most.
+func because(r control.Reason) string {
+	text := r.Code + ": " + r.Text
+	for _, side := range []string{"from", "into"} {
+		site, named := r.Evidence[side].(string)
+		us, known := r.Evidence[side+"_us"].(float64)
+		if named && known {
+			text += fmt.Sprintf(", %s %.0f ms", site, us/1000)
+		}
+	}
+	return text
 }
 
 // watch shows scenes until the context ends.

@@ -90,15 +90,17 @@ func TestWhatACommandChanges(t *testing.T) {
 		row, ok := known[l]
 		return row[site], ok
 	}
-	x := &order{reason: control.Reason{Code: "LowerDelay", Text: "so much faster"}, rows: map[link]shares{
+	x := &order{reason: control.Reason{Code: "LowerDelay", Text: "so much faster", Evidence: map[string]any{
+		"from": "us-east", "from_us": 311_400.0, "into": "us-central", "into_us": 47_000.0, "from_share": []any{1.0, 0.5},
+	}}, rows: map[link]shares{
 		{"web", "us-east", "quotes"}:    {"us-east": 0.25, "us-central": 0.75},
 		{"web", "us-east", "search"}:    {"us-east": 1},
 		{"web", "us-central", "quotes"}: {"us-central": 1},
 		{"web", "us-central", "search"}: {"us-central": 0.8, "us-east": 0.2},
 	}}
 	want := []string{
-		"web at us-central to search: us-east 0.00 → 0.20, us-central 1.00 → 0.80 (LowerDelay: so much faster)",
-		"web at us-east to quotes: us-east 0.50 → 0.25, us-central 0.50 → 0.75 (LowerDelay: so much faster)",
+		"web at us-central to search: us-east 0.00 → 0.20, us-central 1.00 → 0.80 (LowerDelay: so much faster, us-east 311 ms, us-central 47 ms)",
+		"web at us-east to quotes: us-east 0.50 → 0.25, us-central 0.50 → 0.75 (LowerDelay: so much faster, us-east 311 ms, us-central 47 ms)",
 	}
 	if got := changes(x, names(), now); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
