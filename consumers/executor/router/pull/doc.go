@@ -10,8 +10,8 @@
 // percent-encoded where need be. Without a table calls stay at their site.
 //
 // The epoch says nothing of servers, which are configured: Penstock-Servers, a
-// digest of them, stands in every answer, 304 too, and who sees it change asks
-// again without If-None-Match. A configured default has no epoch of its own: its tag
+// digest of them, stands in every answer, and who sends it back with If-None-Match
+// is told of others, too. A configured default has no epoch of its own: its tag
 // is 0 and a digest.
 //
 // Every answer says in Penstock-Age for how many seconds the bus has been away, 0

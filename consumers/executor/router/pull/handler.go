@@ -72,7 +72,7 @@ func (a *asking) within(who door.Client) bool {
 // tell answers a question, at once or when there is something else to tell.
 func (a *asking) tell(q question) {
 	now, changed, err := a.look(q)
-	if err == nil && q.wait > 0 && matchesTag(a.r.Header["If-None-Match"], now.tag) {
+	if err == nil && q.wait > 0 && a.has(now) {
 		if a.waiting.Add(1) > int64(a.opts.Waiting) {
 			a.waiting.Add(-1)
 			a.metrics.waits.WithLabelValues(endFull).Inc()
@@ -133,11 +133,18 @@ func (a *asking) send(now answered) {
 	h.Set("ETag", now.tag)
 	h.Set(headerServers, now.servers)
 	h.Set("Cache-Control", "private, no-cache") // kept, but asked about each time
-	if matchesTag(a.r.Header["If-None-Match"], now.tag) {
+	if a.has(now) {
 		a.status(http.StatusNotModified)
 		return
 	}
 	a.body(http.StatusOK, now.body)
+}
+
+// has reports whether the client has an answer: by its tag, and if the client says
+// by which servers, by these.
+func (a *asking) has(now answered) bool {
+	servers := a.r.Header.Get(headerServers)
+	return matchesTag(a.r.Header["If-None-Match"], now.tag) && (servers == "" || servers == now.servers)
 }
 
 // age says how old what is known is, as caches do too (RFC 9111 §5.1; Warning is of

@@ -188,6 +188,32 @@ func TestTags(t *testing.T) {
 	}
 }
 
+// TestServersAreAskedFor: who says which servers it knows is told of others, though
+// the epoch is the same.
+func TestServersAreAskedFor(t *testing.T) {
+	t.Parallel()
+	s, r, _ := setup(t, nil)
+	put(t, r, table(5, 0.5, 0.5))
+	const uri = "/v1/split/cart?from_site=east&from=web"
+	digest := ask(s, "GET", uri).Header().Get(headerServers)
+	for name, c := range map[string]struct {
+		tag, digest string
+		want        int
+	}{
+		"both":          {`"5"`, digest, 304},
+		"no servers":    {`"5"`, "", 304},
+		"other servers": {`"5"`, "0", 200},
+		"another epoch": {`"4"`, digest, 200},
+	} {
+		if w := ask(s, "GET", uri+"&wait=0s", "If-None-Match", c.tag, headerServers, c.digest); w.Code != c.want || w.Header().Get(headerServers) != digest {
+			t.Errorf("%s: %s", name, read(w, headerServers))
+		}
+	}
+	if w := ask(s, "GET", uri+"&wait=1m", "If-None-Match", `"5"`, headerServers, "0"); w.Code != 200 { // it does not wait
+		t.Errorf("other servers, waiting: %s", read(w))
+	}
+}
+
 // TestAges: what was last known is told on without the bus, and says so.
 func TestAges(t *testing.T) {
 	t.Parallel()
