@@ -3,7 +3,6 @@ package demo
 import (
 	"bytes"
 	_ "embed"
-	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,8 +10,8 @@ import (
 	"text/template"
 	"time"
 
-	"penstock/pipeline/config"
 	"penstock/pipeline/demo/links"
+	"penstock/pipeline/demo/stage"
 )
 
 //go:embed settings.yaml
@@ -65,21 +64,21 @@ type files struct {
 func (l *Live) write(w *World, at *addresses, mesh *links.Mesh, rng *rand.Rand) (*files, error) {
 	base := settings{
 		Policy: l.Policy, Window: l.Window, Listen: at.entries[0], Redirector: at.redirector, Telemetry: at.serve,
-		GeoIP: filepath.Join(l.Dir, "places"), PeerKeyFile: filepath.Join(l.Dir, "peer.key"), UserKey: key(rng),
+		GeoIP: filepath.Join(l.Dir, "places"), PeerKeyFile: filepath.Join(l.Dir, "peer.key"), UserKey: stage.Secret(rng),
 	}
 	for i, r := range w.Regions {
 		base.Sites = append(base.Sites, siteSettings{
 			Name: r.Name, Lat: r.Lat, Lon: r.Lon, URL: "http://" + at.entries[i], Server: "http://" + at.services[i], Store: l.store(r.Name),
 		})
 	}
-	if err := os.WriteFile(base.PeerKeyFile, []byte(key(rng)), 0o600); err != nil {
+	if err := os.WriteFile(base.PeerKeyFile, []byte(stage.Secret(rng)), 0o600); err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
 	if err := writePlaces(base.GeoIP, w.Regions); err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
 	f := &files{serve: filepath.Join(l.Dir, "penstock.yaml")}
-	if err := base.write(f.serve); err != nil {
+	if err := stage.Configure(f.serve, settingsTemplate, &base); err != nil {
 		return nil, err
 	}
 	for i, r := range w.Regions {
@@ -94,27 +93,12 @@ func (l *Live) write(w *World, at *addresses, mesh *links.Mesh, rng *rand.Rand) 
 			own.Sites[j].URL = "http://" + over
 		}
 		name := filepath.Join(l.Dir, "entry-"+r.Name+".yaml")
-		if err := own.write(name); err != nil {
+		if err := stage.Configure(name, settingsTemplate, &own); err != nil {
 			return nil, err
 		}
 		f.entries = append(f.entries, name)
 	}
 	return f, nil
-}
-
-// write writes a configuration, if it is one without faults.
-func (s *settings) write(name string) error {
-	var b bytes.Buffer
-	if err := settingsTemplate.Execute(&b, s); err != nil {
-		return fmt.Errorf("demo: %w", err)
-	}
-	if err := os.WriteFile(name, b.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("demo: %w", err)
-	}
-	if _, err := config.Load(name); err != nil {
-		return fmt.Errorf("demo: %w", err)
-	}
-	return nil
 }
 
 // writePlaces writes the table by which entry points know where people are.
@@ -136,12 +120,3 @@ func writePlaces(dir string, regions []Region) error {
 
 // store is the folder of a site's store.
 func (l *Live) store(site string) string { return filepath.Join(l.Dir, "stores", site) }
-
-// key is a secret of this demonstration only.
-func key(rng *rand.Rand) string {
-	b := make([]byte, 32)
-	for i := range b {
-		b[i] = byte(rng.UintN(256))
-	}
-	return hex.EncodeToString(b)
-}

@@ -110,14 +110,8 @@ func (s *show) scene() *scene {
 func (s *show) watch(ctx context.Context) {
 	t := s.clock.NewTicker(250 * time.Millisecond)
 	defer t.Stop()
-	for {
+	s.Screen.Watch(ctx, t, func() screen.Frame {
 		c := s.scene()
-		s.Screen.Show(screen.Frame{Picture: c.picture(), Line: c.line()})
-		select {
-		case <-t.C():
-		case <-ctx.Done():
-			s.Screen.Leave()
-			return
-		}
-	}
+		return screen.Frame{Picture: c.picture(), Line: c.line()}
+	})
 }

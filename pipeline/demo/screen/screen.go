@@ -2,6 +2,7 @@ package screen
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -130,4 +131,18 @@ func cut(line string, width int) string {
 		}
 	}
 	return line
+}
+
+// Watch shows frames, one now and one each time that a ticker ticks, until the
+// context ends; the last picture stays.
+func (s *Screen) Watch(ctx context.Context, t clock.Ticker, frame func() Frame) {
+	for {
+		s.Show(frame())
+		select {
+		case <-t.C():
+		case <-ctx.Done():
+			s.Leave()
+			return
+		}
+	}
 }

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"testing"
 	"time"
@@ -70,5 +71,37 @@ func TestWidthOfWhatIsNoTerminal(t *testing.T) {
 	s.Show(Frame{Picture: []string{string(bytes.Repeat([]byte("x"), 200))}})
 	if out.Len() != 101 {
 		t.Errorf("%d bytes", out.Len())
+	}
+}
+
+func TestWatchShowsFramesUntilTheEnd(t *testing.T) {
+	var out bytes.Buffer
+	c := clock.NewManual(time.Unix(1000, 0))
+	s := New(&out, Options{Terminal: true, Clock: c})
+	ctx, cancel := context.WithCancel(t.Context())
+	tick := c.NewTicker(time.Second)
+	defer tick.Stop()
+	n := 0
+	shown := make(chan int)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Watch(ctx, tick, func() Frame {
+			n++
+			shown <- n
+			return Frame{Picture: []string{"frame"}}
+		})
+	}()
+	<-shown
+	c.Advance(time.Second)
+	if n := <-shown; n != 2 {
+		t.Errorf("frame %d", n)
+	}
+	cancel()
+	<-done
+	out.Reset()
+	s.Say("below")
+	if out.String() != "below\n" {
+		t.Errorf("%q", out.String())
 	}
 }

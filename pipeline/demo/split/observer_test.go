@@ -74,8 +74,13 @@ func TestCommandsAreInForceOnceApplied(t *testing.T) {
 		share       float64
 		since       time.Duration
 	}{
-		{100 * s, 11 * s, 1, -1}, {100 * s, 12 * s, 0.5, 12 * s}, {100 * s, 21 * s, 0.5, 12 * s}, {100 * s, 22 * s, 0, 22 * s},
-		{10 * s, 100 * s, 0.5, 12 * s}, {9 * s, 100 * s, 1, -1}, {100 * s, 100 * s, 0, 22 * s},
+		{100 * s, 11 * s, 1, -1},
+		{100 * s, 12 * s, 0.5, 12 * s},
+		{100 * s, 21 * s, 0.5, 12 * s},
+		{100 * s, 22 * s, 0, 22 * s},
+		{10 * s, 100 * s, 0.5, 12 * s},
+		{9 * s, 100 * s, 1, -1},
+		{100 * s, 100 * s, 0, 22 * s},
 	} {
 		share, since := r.force(row, "east", after(c.decided), after(c.at))
 		if share != c.share || c.since >= 0 != !since.IsZero() || c.since >= 0 && !since.Equal(after(c.since)) {

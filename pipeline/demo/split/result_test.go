@@ -88,8 +88,8 @@ func TestAResultSaysWhatWasNotKept(t *testing.T) {
 
 func TestARunThatTakesTooMuchIsVoid(t *testing.T) {
 	s := &show{meter: &meter{}, spans: [][2]int{{1, 2}, {0, 3}}}
-	for i, ours := range []time.Duration{0, 10, 100, 104} {
-		s.meter.marks = append(s.meter.marks, mark{at: t0.Add(time.Duration(100*i) * time.Second), ours: ours * time.Duration(processors) * time.Second})
+	for i, ours := range []int{0, 10, 100, 104} {
+		s.meter.marks = append(s.meter.marks, mark{at: t0.Add(time.Duration(100*i) * time.Second), ours: time.Duration(ours*processors) * time.Second})
 	}
 	r := played(t)
 	r.Usage = nil

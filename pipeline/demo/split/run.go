@@ -61,7 +61,6 @@ func (d *Demo) Run(ctx context.Context) (r *Result, err error) {
 // raise builds the worlds and starts what runs in them; a process that ends by
 // itself ends everything.
 func (s *show) raise(ctx context.Context, cancel context.CancelCauseFunc) error {
-	rng := seeded(s.Seed)
 	n := addressesOf(len(s.sites))
 	// Where to look for ports must differ between runs on one machine.
 	list, err := processes.Addresses(ctx, "127.0.0.1", n*len(s.Policies), rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
@@ -71,7 +70,7 @@ func (s *show) raise(ctx context.Context, cancel context.CancelCauseFunc) error 
 	for i, policy := range s.Policies {
 		var at addresses
 		at.fill(list[n*i:n*(i+1)], len(s.sites))
-		w, err := s.build(policy, at, rng)
+		w, err := s.build(policy, at)
 		if err != nil {
 			return err
 		}
@@ -144,7 +143,7 @@ func (s *show) run(ctx context.Context) error {
 	}
 	cancel()
 	watching.Wait()
-	return errors.Join(append(watched, err)...)
+	return errors.Join(errors.Join(watched...), err)
 }
 
 // lastWindows waits until the last window that ended before the end of the plan has

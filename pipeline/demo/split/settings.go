@@ -1,17 +1,15 @@
 package split
 
 import (
-	"bytes"
 	_ "embed"
-	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"text/template"
 
-	"penstock/pipeline/config"
 	"penstock/pipeline/demo/services"
+	"penstock/pipeline/demo/stage"
 )
 
 //go:embed settings.yaml
@@ -78,7 +76,7 @@ type files struct {
 func (w *world) write(rng *rand.Rand) (*files, error) {
 	base := settings{
 		Front: services.Front, Policy: w.policy, Telemetry: w.at.serve, Listen: w.at.sites[0].public, Internal: w.at.sites[0].internal,
-		PeerKeyFile: filepath.Join(w.dir, "peer.key"), UserKey: key(rng),
+		PeerKeyFile: filepath.Join(w.dir, "peer.key"), UserKey: stage.Secret(rng),
 	}
 	for _, c := range services.Components {
 		base.Components = append(base.Components, c.Name)
@@ -91,11 +89,11 @@ func (w *world) write(rng *rand.Rand) (*files, error) {
 		}
 		base.Sites = append(base.Sites, own)
 	}
-	if err := os.WriteFile(base.PeerKeyFile, []byte(key(rng)), 0o600); err != nil {
+	if err := os.WriteFile(base.PeerKeyFile, []byte(stage.Secret(rng)), 0o600); err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
 	f := &files{serve: filepath.Join(w.dir, "penstock.yaml")}
-	if err := base.write(f.serve); err != nil {
+	if err := stage.Configure(f.serve, settingsTemplate, &base); err != nil {
 		return nil, err
 	}
 	for i, s := range w.show.sites {
@@ -110,34 +108,10 @@ func (w *world) write(rng *rand.Rand) (*files, error) {
 			own.Sites[j].URL = "http://" + over
 		}
 		name := filepath.Join(w.dir, "entry-"+s.Name+".yaml")
-		if err := own.write(name); err != nil {
+		if err := stage.Configure(name, settingsTemplate, &own); err != nil {
 			return nil, err
 		}
 		f.entries = append(f.entries, name)
 	}
 	return f, nil
-}
-
-// write writes a configuration, if it is one without faults.
-func (s *settings) write(name string) error {
-	var b bytes.Buffer
-	if err := settingsTemplate.Execute(&b, s); err != nil {
-		return fmt.Errorf("demo: %w", err)
-	}
-	if err := os.WriteFile(name, b.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("demo: %w", err)
-	}
-	if _, err := config.Load(name); err != nil {
-		return fmt.Errorf("demo: %w", err)
-	}
-	return nil
-}
-
-// key is a secret of this demonstration only.
-func key(rng *rand.Rand) string {
-	b := make([]byte, 32)
-	for i := range b {
-		b[i] = byte(rng.UintN(256))
-	}
-	return hex.EncodeToString(b)
 }

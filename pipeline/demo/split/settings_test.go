@@ -27,7 +27,7 @@ func TestConfigurationsHaveNoFaults(t *testing.T) {
 	at.fill(list, len(places))
 	s := &show{Demo: &Demo{Dir: t.TempDir(), Logger: zerolog.Nop()}, sites: places}
 	for _, policy := range policies.Policies {
-		w, err := s.build(policy, at, seeded(1))
+		w, err := s.build(policy, at)
 		if err != nil {
 			t.Fatal(err)
 		}

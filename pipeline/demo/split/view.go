@@ -247,14 +247,8 @@ func because(r control.Reason) string {
 func (s *show) watch(ctx context.Context) {
 	t := s.clock.NewTicker(500 * time.Millisecond)
 	defer t.Stop()
-	for {
+	s.Screen.Watch(ctx, t, func() screen.Frame {
 		c := s.scene()
-		s.Screen.Show(screen.Frame{Picture: c.picture(), Line: c.line()})
-		select {
-		case <-t.C():
-		case <-ctx.Done():
-			s.Screen.Leave()
-			return
-		}
-	}
+		return screen.Frame{Picture: c.picture(), Line: c.line()}
+	})
 }

@@ -41,7 +41,7 @@ type world struct {
 }
 
 // build lays out a world: links and configurations.
-func (s *show) build(policy string, at addresses, rng *rand.Rand) (w *world, err error) {
+func (s *show) build(policy string, at addresses) (w *world, err error) {
 	w = &world{show: s, policy: policy, dir: filepath.Join(s.Dir, policy), at: at}
 	defer func() {
 		if err != nil {

@@ -3,9 +3,11 @@ package stage
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
+	"text/template"
 
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
@@ -72,5 +74,26 @@ func TestSwitchesAreSeen(t *testing.T) {
 	err = Watch(t.Context(), func() (*bus.Reader, error) { return c.ReadKV(t.Context(), subject.OperatorKV, 0) }, func(bus.Msg) error { return broken })
 	if !errors.Is(err, broken) {
 		t.Error(err)
+	}
+}
+
+func TestOnlyConfigurationsWithoutFaultsAreWritten(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "penstock.yaml")
+	const text = "sites:\n  - {name: {{.}}, lat: 1, lon: 2, capacity: 1GB/h}\n"
+	if err := Configure(name, template.Must(template.New("").Parse(text)), "east"); err != nil {
+		t.Error(err)
+	}
+	if err := Configure(name, template.Must(template.New("").Parse(text+"sights: []\n")), "east"); err == nil {
+		t.Error("a field that nobody knows is no fault")
+	}
+	if err := Configure(name, template.Must(template.New("").Parse("{{.Nothing}}")), "east"); err == nil {
+		t.Error("a template that asks for what isn't there is no fault")
+	}
+	if err := Configure(filepath.Join(name, "x"), template.Must(template.New("").Parse(text)), "east"); err == nil {
+		t.Error("written into a file")
+	}
+	a, b := Secret(rand.New(rand.NewPCG(1, 2))), Secret(rand.New(rand.NewPCG(1, 3)))
+	if len(a) != 64 || a == b || a != Secret(rand.New(rand.NewPCG(1, 2))) {
+		t.Errorf("%s, %s", a, b)
 	}
 }
