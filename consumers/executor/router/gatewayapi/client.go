@@ -186,21 +186,23 @@ type endpointSlices struct {
 
 const serviceLabel = "kubernetes.io/service-name"
 
-// endpoints returns which Services of a namespace have an endpoint that is ready.
-func (c *client) endpoints(ctx context.Context, namespace string, services []string) (map[string]bool, error) {
+// dead returns which Services of a namespace have no endpoint that is ready. One of
+// which there is no slice at all has endpoints of another kind (an external name):
+// nothing is known of them.
+func (c *client) dead(ctx context.Context, namespace string, services []string) (map[string]bool, error) {
 	var list endpointSlices
 	path := "/apis/discovery.k8s.io/v1/namespaces/" + url.PathEscape(namespace) + "/endpointslices"
 	query := url.Values{"labelSelector": {serviceLabel + " in (" + strings.Join(services, ",") + ")"}}
 	if err := c.ask(ctx, http.MethodGet, path, query, nil, &list); err != nil {
 		return nil, fmt.Errorf("endpoints in %s: %w", namespace, err)
 	}
-	ready := map[string]bool{}
+	dead, ready := map[string]bool{}, map[string]bool{}
 	for _, slice := range list.Items {
+		name := slice.Metadata.Labels[serviceLabel]
 		for _, e := range slice.Endpoints {
-			if e.Conditions.Ready == nil || *e.Conditions.Ready {
-				ready[slice.Metadata.Labels[serviceLabel]] = true
-			}
+			ready[name] = ready[name] || e.Conditions.Ready == nil || *e.Conditions.Ready
 		}
+		dead[name] = !ready[name]
 	}
-	return ready, nil
+	return dead, nil
 }

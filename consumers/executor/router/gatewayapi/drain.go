@@ -42,11 +42,11 @@ func (t *Target) Ready(ctx context.Context, r shares.Replica) error {
 			return fmt.Errorf("rule %s: no gateway has accepted generation %d and resolved its references: %w", x.id(), o.Metadata.Generation, router.ErrNotReady)
 		}
 		if b := x.Backends[r.Site]; b.isService() {
-			ready, err := t.ready(ctx, b.Namespace, []string{b.Name})
+			dead, err := t.dead(ctx, b.Namespace, []string{b.Name})
 			if err != nil {
 				return err
 			}
-			if !ready[b.Name] {
+			if dead[b.Name] {
 				return fmt.Errorf("rule %s: Service %s/%s has no ready endpoint: %w", x.id(), b.Namespace, b.Name, router.ErrNotReady)
 			}
 		}

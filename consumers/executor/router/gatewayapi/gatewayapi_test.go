@@ -340,6 +340,11 @@ func TestEndpoints(t *testing.T) {
 	w.expect(routertest.Link, at(0, 10000, 0))
 	w.up("east", true)
 	w.expect(routertest.Link, at(5000, 5000, 0))
+	w.api.mu.Lock()
+	delete(w.api.ready, "shop/search-north") // an external name has no slices
+	w.api.mu.Unlock()
+	w.put(1, 0.5, 0.5, 0)
+	w.expect(routertest.Link, at(5000, 5000, 0))
 	w.api.denied["endpointslices"] = http.StatusForbidden
 	w.up("north", false)
 	w.expect(routertest.Link, at(5000, 5000, 0))

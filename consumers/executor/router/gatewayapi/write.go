@@ -228,13 +228,13 @@ func (t *Target) awayOf(ctx context.Context, routes []*Route, s standing) (map[s
 	}
 	for namespace, names := range services {
 		slices.Sort(names)
-		ready, err := t.ready(ctx, namespace, names)
+		dead, err := t.dead(ctx, namespace, names)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range routes {
 			for site, b := range r.Backends {
-				if split(r, s.tables) != nil && b.isService() && b.Namespace == namespace && !ready[b.Name] {
+				if split(r, s.tables) != nil && b.isService() && b.Namespace == namespace && dead[b.Name] {
 					away[r.id()][site] = true
 				}
 			}
@@ -246,16 +246,12 @@ func (t *Target) awayOf(ctx context.Context, routes []*Route, s standing) (map[s
 // isService says whether a backend has endpoints that can be asked for.
 func (b Backend) isService() bool { return b.Group == "" && b.Kind == "Service" }
 
-// ready returns which Services have a ready endpoint; all, if we may not ask.
-func (t *Target) ready(ctx context.Context, namespace string, services []string) (map[string]bool, error) {
-	ready, err := t.client.endpoints(ctx, namespace, services)
+// dead returns which Services have no ready endpoint; none, if we may not ask.
+func (t *Target) dead(ctx context.Context, namespace string, services []string) (map[string]bool, error) {
+	dead, err := t.client.dead(ctx, namespace, services)
 	if errors.Is(err, ErrRefused) {
 		t.o.Metrics.Count(Unseen, "", 1)
-		ready = map[string]bool{}
-		for _, name := range services {
-			ready[name] = true
-		}
-		return ready, nil
+		return nil, nil //nolint:nilnil // Nothing is known of any.
 	}
-	return ready, err
+	return dead, err
 }
