@@ -10,6 +10,20 @@ import (
 	"penstock/schemas/event"
 )
 
+// TestWhatAServiceWaitsForOthersIsNoNetwork: it says 7.5 ms of its own in a total of
+// a minute, far more than the request takes, so that what is left is far below 0.
+func TestWhatAServiceWaitsForOthersIsNoNetwork(t *testing.T) {
+	t.Parallel()
+	backend := service(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Server-Timing", "app;dur=7.5, total;dur=60000")
+	})
+	p := run(t, []string{backend}, nil)
+	do(t, "GET", p.url+"/", nil)
+	if row := p.rows.await(t, 1)[0]; row.Service != 7500 || row.Network < -60_000_000 || row.Network > -30_000_000 {
+		t.Errorf("service %d µs, network %d µs", row.Service, row.Network)
+	}
+}
+
 func TestARequestIsServedAndBecomesARow(t *testing.T) {
 	t.Parallel()
 	backend := service(t, func(w http.ResponseWriter, r *http.Request) {

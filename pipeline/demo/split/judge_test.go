@@ -185,7 +185,7 @@ func TestSharesAreCheckedWithCallsOnly(t *testing.T) {
 
 func TestAShortFault(t *testing.T) {
 	j, run := good()
-	j.late = true
+	j.late, j.added = true, 300*time.Millisecond
 	j.plan = Plan{Start: t0, Faults: []Fault{{after(20 * time.Second), after(80 * time.Second)}}, End: after(80 * time.Second)}
 	checks := run(func(r *record) { r.orders = r.orders[:2] })
 	if b := broken(checks); len(b) > 0 || len(checks) != 11 {
@@ -194,6 +194,9 @@ func TestAShortFault(t *testing.T) {
 	// The first 40 s of the fault are not in the quantile.
 	if last := checks[6]; !strings.HasPrefix(last.Got, "55 ms against 310 ms: 5.6 times") {
 		t.Errorf("%+v", last)
+	}
+	if j.added = 600 * time.Millisecond; broken(run(func(r *record) { r.orders = r.orders[:2] }))[0] != "p90 at east at the fault's end, greedy against closest: 55 ms against 310 ms: 5.6 times lower" {
+		t.Errorf("%q", broken(j.checks))
 	}
 }
 

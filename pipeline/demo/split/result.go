@@ -83,7 +83,7 @@ func (s *show) judge(ctx context.Context) (*Result, error) {
 		About: s.about(), Sites: names(), RTT: ms(s.roundTrip(s.sites[0], s.sites[1])), Slowed: s.Component + " at " + s.Site, Seed: s.Seed,
 		Dir: s.Dir, Duration: s.clock.Now().Sub(s.plan.Start).Seconds(), Void: []string{}, Broken: []string{},
 	}
-	j := &judge{plan: s.plan, component: s.Component, site: s.Site, cooldown: 6 * width, late: s.Fault < shortFault}
+	j := &judge{plan: s.plan, component: s.Component, site: s.Site, added: s.Added, cooldown: 6 * width, late: s.Fault < shortFault}
 	for _, f := range s.plan.Faults {
 		r.Faults = append(r.Faults, Span{f.From.Sub(s.plan.Start).Seconds(), f.To.Sub(s.plan.Start).Seconds()})
 	}
