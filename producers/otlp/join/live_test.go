@@ -174,3 +174,30 @@ func TestLongRequest(t *testing.T) {
 		t.Errorf("%s", &st.Account)
 	}
 }
+
+// A user thinks for five minutes within a trace: each call is made in time, with its own
+// delay, and the trace does not take up room meanwhile.
+func TestAUserInTheLoop(t *testing.T) {
+	const second = int64(1e6)
+	var calls []string
+	j := New(Options{Live: true, Step: second / 10, Window: 6 * second, MaxAge: 60 * second}, func(c *Call) { calls = append(calls, text(c)) })
+	for n, at := range []int64{100_000, 401_700} { // ms
+		client, server := sp(t, fmt.Sprintf("1.%d client shop/s", 2*n+2)), sp(t, fmt.Sprintf("1.%d<%d server cart/c", 2*n+3, 2*n+2))
+		client.Start, client.Duration = at*1e6, 500e6
+		server.Start, server.Duration = (at+100)*1e6, 300e6
+		now := at*1000 + second
+		j.Add(now, &client)
+		j.Add(now+2*second, &server)
+		j.Advance(now + 7*second)
+		if len(calls) != n+1 || j.Held() != 0 {
+			t.Errorf("%d calls and %d spans held 7 s after call %d", len(calls), j.Held(), n+1)
+		}
+	}
+	want := []string{
+		"1 shop/s→cart/c at 100500000000 client=500000000 server=300000000 own=300000000 network=200000000",
+		"1 shop/s→cart/c at 402200000000 client=500000000 server=300000000 own=300000000 network=200000000",
+	}
+	if !slices.Equal(calls, want) {
+		t.Errorf("got\n%sexpected\n%s", lines(calls), lines(want))
+	}
+}
