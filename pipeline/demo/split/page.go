@@ -137,7 +137,7 @@ func (r *Result) draw(title, unit string, most float64, lines []line) ([]sheet.P
 		if err != nil {
 			return nil, err
 		}
-		drawn.Color, drawn.Width = sheet.Palette[i%len(sheet.Palette)], vg.Points(1.4)
+		drawn.Color, drawn.Width, drawn.StepStyle = sheet.Palette[i%len(sheet.Palette)], vg.Points(1.4), plotter.PostStep
 		p.Add(drawn)
 		p.Legend.Add(l.name, drawn)
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -234,8 +235,12 @@ func (s *show) close() error {
 
 // about says what is shown.
 func (s *show) about() string {
-	return fmt.Sprintf("Six services at each of %d sites with a round trip of %.0f ms between them; %g requests a second enter at each. %s at %s gets %v slower for %v, %d times. Policies beside each other: %v. Seed %d.",
-		len(s.sites), ms(s.roundTrip(s.sites[0], s.sites[1])), s.Rate, s.Component, s.Site, s.Added, s.Fault, s.Faults, s.Policies, s.Seed)
+	often := "once"
+	if s.Faults > 1 {
+		often = fmt.Sprintf("%d times", s.Faults)
+	}
+	return fmt.Sprintf("Six services at each of %d sites with a round trip of %.0f ms between them; %g requests a second enter at each. %s at %s gets %v slower for %v, %s. Policies beside each other: %s. Seed %d.",
+		len(s.sites), ms(s.roundTrip(s.sites[0], s.sites[1])), s.Rate, s.Component, s.Site, s.Added, s.Fault, often, strings.Join(s.Policies, ", "), s.Seed)
 }
 
 func (s *show) since(t time.Time) string {
