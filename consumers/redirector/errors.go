@@ -6,8 +6,6 @@ var (
 	// ErrOptions is returned by New for options that can't be used. Nothing was
 	// bound.
 	ErrOptions = errors.New("unusable options of a redirector")
-	// ErrClosed is returned by Run of a redirector that was closed or has run.
-	ErrClosed = errors.New("the redirector is closed")
 
 	// What is wrong with the path or query of a request.
 	errPath  = errors.New("the path is not one of ours")

@@ -182,24 +182,11 @@ func (a *answerer) location(owner string) {
 	h.Set("ETag", tag)
 	h.Set(headerSite, l.Site)
 	h.Set(headerVersion, tag[1:len(tag)-1])
-	if matchesTag(a.r.Header["If-None-Match"], tag) {
+	if door.HasTag(a.r, tag) {
 		a.status(http.StatusNotModified)
 		return
 	}
 	a.body(http.StatusOK, encode(l))
-}
-
-// matchesTag compares weakly, as If-None-Match does (RFC 9110 §13.1.2).
-func matchesTag(lines []string, tag string) bool {
-	for _, line := range lines {
-		for t := range strings.SplitSeq(line, ",") {
-			t = strings.TrimSpace(t)
-			if t == "*" || strings.TrimPrefix(t, "W/") == tag {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // redirect answers /r/{owner}/rest.

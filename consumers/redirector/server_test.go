@@ -106,9 +106,9 @@ func TestNothingIsInjected(t *testing.T) {
 // TestLimits of the server: headers, slow clients, connections, and its end.
 func TestLimits(t *testing.T) {
 	r, _, _ := setup(t, func(o *Options) { o.Connections = 2 })
-	r.http.ReadHeaderTimeout, r.http.ReadTimeout = 200*time.Millisecond, 200*time.Millisecond
+	r.server.HTTP.ReadHeaderTimeout, r.server.HTTP.ReadTimeout = 200*time.Millisecond, 200*time.Millisecond
 	stop := serving(t, r)
-	if got := raw(t, r.Addr(), "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "+strings.Repeat("x", 2*maxHeader)+"\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 431") {
+	if got := raw(t, r.Addr(), "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "+strings.Repeat("x", 2*door.MaxHeader)+"\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 431") {
 		t.Errorf("headers without end: %.40q", got)
 	}
 	if got := raw(t, r.Addr(), "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"); got != "" && !strings.HasPrefix(got, "HTTP/1.1 408") {
@@ -136,7 +136,7 @@ func TestLimits(t *testing.T) {
 	if _, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.Addr()); err == nil {
 		t.Error("it still listens")
 	}
-	if err := r.Run(t.Context()); !errors.Is(err, ErrClosed) {
+	if err := r.Run(t.Context()); !errors.Is(err, door.ErrClosed) {
 		t.Errorf("a second run: %v", err)
 	}
 }
@@ -176,7 +176,7 @@ func TestOptions(t *testing.T) {
 		}
 		r.Close()
 		r.Close()
-		if err := r.Run(t.Context()); !errors.Is(err, ErrClosed) {
+		if err := r.Run(t.Context()); !errors.Is(err, door.ErrClosed) {
 			t.Errorf("%s: run after close: %v", name, err)
 		}
 	}

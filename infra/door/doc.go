@@ -4,6 +4,8 @@
 //	Options.Check  loopback, or a token, or public
 //	Door.Enter     a token of ours; without one, loopback names only
 //	Rates.Take     a rate a client and one for all, in bounded memory
+//	Server         limits for headers, connections and slow clients, and an end
+//	HasTag         who has the answer already
 //
 // A client is an address (of IPv6 the first 64 bits), or a token if there are
 // several. A Door has no state; Rates hold what clients have left, and forget the

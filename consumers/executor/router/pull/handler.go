@@ -144,7 +144,7 @@ func (a *asking) send(now answered) {
 // by which servers, by these.
 func (a *asking) has(now answered) bool {
 	servers := a.r.Header.Get(headerServers)
-	return matchesTag(a.r.Header["If-None-Match"], now.tag) && (servers == "" || servers == now.servers)
+	return door.HasTag(a.r, now.tag) && (servers == "" || servers == now.servers)
 }
 
 // age says how old what is known is, as caches do too (RFC 9111 §5.1; Warning is of

@@ -103,16 +103,3 @@ func parse(raw string) (q question, err error) {
 	}
 	return q, nil
 }
-
-// matchesTag compares weakly, as If-None-Match does (RFC 9110 §13.1.2).
-func matchesTag(lines []string, tag string) bool {
-	for _, line := range lines {
-		for t := range strings.SplitSeq(line, ",") {
-			t = strings.TrimSpace(t)
-			if t == "*" || strings.TrimPrefix(t, "W/") == tag {
-				return true
-			}
-		}
-	}
-	return false
-}

@@ -107,7 +107,7 @@ func TestOverTheNetwork(t *testing.T) {
 	if took := time.Since(began); took > 3*time.Second {
 		t.Errorf("the end took %v", took)
 	}
-	if err := s.Run(t.Context()); !errors.Is(err, ErrClosed) {
+	if err := s.Run(t.Context()); !errors.Is(err, door.ErrClosed) {
 		t.Errorf("a second run: %v", err)
 	}
 }
@@ -117,7 +117,7 @@ func TestOverTheNetwork(t *testing.T) {
 func TestWaitsLongerThanReads(t *testing.T) {
 	t.Parallel()
 	s, r, client := system(t)
-	s.http.ReadTimeout = 50 * time.Millisecond
+	s.server.HTTP.ReadTimeout = 50 * time.Millisecond
 	serving(t, s)
 	put(t, r, table(1, 1, 0))
 	for range 2 { // over one connection
@@ -145,13 +145,13 @@ func TestWaitsLongerThanReads(t *testing.T) {
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	s, _, _ := system(t)
-	s.http.ReadHeaderTimeout = 100 * time.Millisecond
+	s.server.HTTP.ReadHeaderTimeout = 100 * time.Millisecond
 	serving(t, s)
 	for text, want := range map[string]string{
-		"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + strings.Repeat("x", 2*maxHeader) + "\r\n\r\n": "HTTP/1.1 431",
-		"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n":                                                    "",
-		"GET /v1/split/cart HTTP/1.1\r\n\r\n":                                                      "HTTP/1.1 400",
-		"OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n":                       "HTTP/1.1 404",
+		"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + strings.Repeat("x", 2*door.MaxHeader) + "\r\n\r\n": "HTTP/1.1 431",
+		"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n":                                                         "",
+		"GET /v1/split/cart HTTP/1.1\r\n\r\n":                                                           "HTTP/1.1 400",
+		"OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n":                            "HTTP/1.1 404",
 	} {
 		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.Addr())
 		ok(t, err)
@@ -205,7 +205,7 @@ func TestOptions(t *testing.T) {
 	}
 	s.Close()
 	s.Close()
-	if err := s.Run(t.Context()); !errors.Is(err, ErrClosed) {
+	if err := s.Run(t.Context()); !errors.Is(err, door.ErrClosed) {
 		t.Errorf("run after close: %v", err)
 	}
 }
