@@ -52,24 +52,32 @@ func gatewayTarget(v *alone, c *config.RouterGateway) (router.Target, error) {
 	return gatewayapi.New(o)
 }
 
-// xds serves a control plane, and returns where. Envoys are answered when the tables
-// of before are in force again, not earlier: what a file says as their start is no
-// split.
-func (r *Router) xds(ctx context.Context, v *alone, c *config.RouterXDS) (string, error) {
+// xdsOptions reads the configuration of Envoys.
+func xdsOptions(v *alone, c *config.RouterXDS) (xds.Options, error) {
+	o := xds.Options{Name: c.Name, Wait: c.Wait.Std(), Metrics: executorMeter{v.metrics, control.Split}}
 	text, err := os.ReadFile(c.Base)
 	if err != nil {
-		return "", fmt.Errorf("target %s: base: %w", c.Name, err)
+		return o, fmt.Errorf("base: %w", err)
 	}
-	base, err := xds.ReadBase(text)
-	if err != nil {
-		return "", fmt.Errorf("target %s: base %s: %w", c.Name, c.Base, err)
+	if o.Base, err = xds.ReadBase(text); err != nil {
+		return o, fmt.Errorf("base %s: %w", c.Base, err)
 	}
-	o := xds.Options{Base: base, Name: c.Name, Wait: c.Wait.Std(), Metrics: executorMeter{v.metrics, control.Split}}
 	for i := range c.Splits {
 		s := &c.Splits[i]
 		o.Splits = append(o.Splits, xds.Split{
 			Link: splitLink(s.Link()), RouteConfig: s.RouteConfig, Route: s.Route, Clusters: s.Clusters, Endpoints: s.Endpoints, Zones: s.Zones, Writes: s.Writes,
 		})
+	}
+	return o, nil
+}
+
+// xds serves a control plane, and returns where. Envoys are answered when the tables
+// of before are in force again, not earlier: what a file says as their start is no
+// split.
+func (r *Router) xds(ctx context.Context, v *alone, c *config.RouterXDS) (string, error) {
+	o, err := xdsOptions(v, c)
+	if err != nil {
+		return "", fmt.Errorf("target %s: %w", c.Name, err)
 	}
 	options, err := xdsServer(v, c)
 	if err != nil {

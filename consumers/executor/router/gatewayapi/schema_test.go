@@ -21,6 +21,8 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
+
+	"penstock/infra/shares"
 )
 
 // published is the schema of HTTPRoutes that the Gateway API project publishes, with
@@ -124,6 +126,48 @@ spec: {rules: [{backendRefs: [REF]}]}`, "REF", tc.edit, 1))
 		if strings.Join(unknown, " ") != tc.unknown {
 			t.Errorf("%s: unknown fields %v", name, unknown)
 		}
+	}
+}
+
+// TestExample of an HTTPRoute is what the published schema allows, and what the rules
+// beside it stand for.
+func TestExample(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../../infra/examples/router/httproute.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n---\n")
+	s := newServer(t, first)
+	for _, name := range []string{"search-east", "search-west", "search-canary", "web"} {
+		s.ready["shop/"+name] = true
+	}
+	s.settle()
+	at := map[string]Backend{
+		"us-east": {Name: "search-east", Port: 8080},
+		"us-west": {Name: "search-west", Port: 8080, Group: "multicluster.x-k8s.io", Kind: "ServiceImport"},
+	}
+	l := shares.Link{From: "web", FromSite: "us-east", To: "search"}
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte(s.token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	target, err := New(Options{URL: s.http.URL, CAFile: s.caFile, TokenFile: token, Routes: []Route{
+		{Namespace: "shop", Name: "shop", Rule: "search", Link: l, Backends: at},
+		{Namespace: "shop", Name: "shop", Rule: "search-writes", Link: l, Backends: at, Writes: true},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	for site := range at {
+		if err := target.Ready(t.Context(), shares.Replica{Component: "search", Site: site}); err != nil {
+			t.Error(err)
+		}
+	}
+	row := shares.Row{FromSite: "us-east", To: "search", WritesAt: "us-west", Ratios: []shares.Ratio{{Site: "us-east", Share: 0.62}, {Site: "us-west", Share: 0.38}}}
+	if n, err := target.Put(t.Context(), shares.Table{From: "web", Epoch: 1, Rows: []shares.Row{row}}); n != 4 || err != nil {
+		t.Errorf("%d changes, %v", n, err)
 	}
 }
 

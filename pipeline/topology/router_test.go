@@ -1,0 +1,137 @@
+package topology
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"penstock/consumers/executor/router/xds"
+	"penstock/infra/clock"
+	"penstock/infra/shares"
+	"penstock/infra/telemetry"
+	"penstock/infra/testserver"
+	"penstock/pipeline/config"
+)
+
+const routerExamples = "../../infra/examples/router/"
+
+// exampleRouter is a process with the example's configuration, of which nothing runs.
+func exampleRouter(t *testing.T) *alone {
+	t.Helper()
+	cfg, err := config.Load(routerExamples + "penstock.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := telemetry.New(prometheus.NewRegistry(), clock.System())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &alone{Alone: &Alone{Config: cfg, State: t.TempDir(), Name: "one", Logger: zerolog.Nop()}, metrics: m}
+}
+
+// exampleTable splits the calls of both components of the example, writes of search
+// apart.
+func exampleTable(epoch uint64) shares.Table {
+	ratios := []shares.Ratio{{Site: "us-east", Share: 0.25}, {Site: "us-west", Share: 0.75}}
+	return shares.Table{From: "web", Epoch: epoch, Rows: []shares.Row{
+		{FromSite: "us-east", To: "search", WritesAt: "us-east", Ratios: ratios}, {FromSite: "us-east", To: "cart", Ratios: ratios},
+	}}
+}
+
+// TestExampleOfHAProxy starts a real one with the example's configuration, and steers
+// it by the example's section router.
+func TestExampleOfHAProxy(t *testing.T) {
+	t.Parallel()
+	v := exampleRouter(t)
+	c := v.Config.Router.HAProxy[0]
+	text, err := os.ReadFile(routerExamples + "haproxy.cfg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testserver.HAProxy(t, func(address, folder string) string {
+		paths := strings.NewReplacer(c.Address, filepath.Join(folder, "api"), c.StateFile, filepath.Join(folder, "servers"), "127.0.0.1:8000", address)
+		c.Address, c.StateFile = filepath.Join(folder, "api"), filepath.Join(folder, "servers")
+		// Nobody listens at its servers: without checks they are up.
+		return strings.Replace(paths.Replace(string(text)), "default-server check", "default-server", 1)
+	})
+	target, err := haproxyTarget(v, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := target.Put(t.Context(), exampleTable(1))
+	for late := time.Now().Add(10 * time.Second); err != nil && time.Now().Before(late); n, err = target.Put(t.Context(), exampleTable(1)) {
+		time.Sleep(10 * time.Millisecond) // it listens for requests first
+	}
+	if err != nil || n == 0 {
+		t.Fatalf("%d changes, %v", n, err)
+	}
+	rows, err := target.Observe(t.Context(), "web")
+	if err != nil || len(rows) != 1 || math.Abs(rows[0].Ratios[0].Share-0.25) > 1./256 {
+		t.Errorf("shows %v, %v", rows, err)
+	}
+	if state, err := os.ReadFile(c.StateFile); err != nil || !strings.Contains(string(state), "search-writes") {
+		t.Errorf("the state file holds %q, %v", state, err)
+	}
+}
+
+// TestExampleOfEnvoy is served, with the splits of the example's section router.
+func TestExampleOfEnvoy(t *testing.T) {
+	t.Parallel()
+	v := exampleRouter(t)
+	c := v.Config.Router.XDS[0]
+	c.Base = routerExamples + "envoy.yaml"
+	o, err := xdsOptions(v, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := xds.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := target.Put(t.Context(), exampleTable(1)); n != 2 || err != nil { // a route configuration and endpoints
+		t.Errorf("%d changes, %v", n, err)
+	}
+	rows, err := target.Observe(t.Context(), "web")
+	if err != nil || len(rows) != 2 || rows[0].Ratios[1].Share != 0.75 || rows[1].Ratios[1].Share != 0.75 {
+		t.Errorf("shows %v, %v", rows, err)
+	}
+	c.Base = routerExamples + "haproxy.cfg"
+	if _, err := xdsOptions(v, &c); !errors.Is(err, xds.ErrInvalid) {
+		t.Errorf("a base that is none: %v", err)
+	}
+}
+
+// TestExampleOfGateway is opened in a cluster only, since it names no URL.
+func TestExampleOfGateway(t *testing.T) {
+	v := exampleRouter(t)
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	c := v.Config.Router.Gateway[0]
+	if _, err := gatewayTarget(v, &c); err == nil || !strings.Contains(err.Error(), "this is no pod") {
+		t.Errorf("outside: %v", err)
+	}
+	c.URL = "http://127.0.0.1:1"
+	if target, err := gatewayTarget(v, &c); err != nil || target.Name() != "cluster-east" {
+		t.Errorf("with a URL: %v, %v", target, err)
+	}
+}
+
+// TestRouterWithNothingToDo does not start.
+func TestRouterWithNothingToDo(t *testing.T) {
+	t.Parallel()
+	v := exampleRouter(t)
+	for name, r := range map[string]*Router{
+		"an unknown target": {Alone: *v.Alone, Targets: []string{"edge-east", "edge-west"}},
+		"nothing":           {Alone: Alone{Config: &config.Config{}, Name: "one", State: t.TempDir(), NATS: "nats://127.0.0.1:1"}},
+	} {
+		if err := r.Run(t.Context()); !errors.Is(err, ErrOptions) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
