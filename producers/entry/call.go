@@ -184,7 +184,7 @@ func (x *exchange) judge(resp *http.Response, peer bool) (next place, fell bool)
 
 // fallBackFrom is fallBack after an answer that is of no use.
 func (x *exchange) fallBackFrom(resp *http.Response, unsent bool, reason string) (next place, fell bool) {
-	next, fell = x.mayFallBack(unsent, reason)
+	next, fell = x.mayFallBack(unsent)
 	if fell {
 		_ = resp.Body.Close() // nothing that it says matters
 		x.fallen(reason, x.attempt)
@@ -195,14 +195,14 @@ func (x *exchange) fallBackFrom(resp *http.Response, unsent bool, reason string)
 // fallBack lets another site be tried, once, if the request may be sent again, or
 // was not sent. The attempt that failed gets its row.
 func (x *exchange) fallBack(unsent bool, reason string, failed *upstream.Attempt) (next place, fell bool) {
-	next, fell = x.mayFallBack(unsent, reason)
+	next, fell = x.mayFallBack(unsent)
 	if fell {
 		x.fallen(reason, failed)
 	}
 	return next, fell
 }
 
-func (x *exchange) mayFallBack(unsent bool, reason string) (next place, may bool) {
+func (x *exchange) mayFallBack(unsent bool) (next place, may bool) {
 	next.site = noSite
 	if !x.split.spare {
 		return next, false

@@ -177,7 +177,7 @@ func TestAPeerIsServedHere(t *testing.T) {
 		for _, url := range []string{b.url, b.internal} {
 			got := get(t, url+"/x", append(hop, "Penstock-To", to)...)
 			said := fmt.Sprint(got.StatusCode, " ", got.body)
-			if got.StatusCode != 200 {
+			if got.StatusCode != http.StatusOK {
 				said = fmt.Sprint(got.StatusCode, " ", got.Header.Get("Penstock-Reason"))
 			} else if got.Header.Get("Penstock-Server") == "" || got.Header.Get("Penstock-Site") != "b" || !strings.Contains(strings.Join(got.Header.Values("Server-Timing"), ","), "penstock-service;dur=2") {
 				t.Errorf("%q: told %v", to, got.Header)

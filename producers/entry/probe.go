@@ -247,7 +247,7 @@ func (x *exchange) probeNow() {
 	x.prepareFor(!own)
 	resp, attempt, err := pool.Do(x.out, x.failed)
 	x.attempt, x.toSite = attempt, e.router.sites[x.at.site].Name
-	reason := ""
+	var reason string
 	if err != nil {
 		if own && attempt != nil {
 			x.toServer = attempt.Server

@@ -186,7 +186,7 @@ func TestProbesThatFail(t *testing.T) {
 	}{
 		"absent":     {change: func(site string, o *entry.Options) { o.Component = map[string]string{"a": "web", "b": "front"}[site] }, status: 503, reason: "no-component"},
 		"not there":  {change: func(site string, o *entry.Options) { closeServers(t, o, site == "b") }, status: 502, reason: "no-connection"},
-		"an error":   {answer: func(w http.ResponseWriter) { w.WriteHeader(500) }, status: 500, service: true, reason: "status"},
+		"an error":   {answer: func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) }, status: 500, service: true, reason: "status"},
 		"other keys": {change: func(site string, o *entry.Options) { o.PeerKey = []byte(strings.Repeat(site, 16)) }, status: 508, reason: "peer-key"},
 		"breaks off": {answer: func(w http.ResponseWriter) {
 			w.Header().Set("Content-Length", "9")

@@ -256,6 +256,9 @@ func TestLocationsBeatShares(t *testing.T) {
 			t.Errorf("got %q, %s", got.body, got.about())
 		}
 	}
+	if n := a.counter(t, "penstock_entry_misdirections_total"); n != 0 || len(a.rows.await(t, 3)) != 3 {
+		t.Errorf("%v times it was found out at a peer", n)
+	}
 	// Of unknown place: by the shares, all of one owner's together, where it may be.
 	if got := get(t, a.url+"/u/bob/x"); got.body != "web@b " || got.about() != "200 b v hops 1" {
 		t.Errorf("got %q, %s", got.body, got.about())
