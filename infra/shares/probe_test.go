@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -283,6 +284,36 @@ func nilIf(err, want error) error {
 		return nil
 	}
 	return err
+}
+
+// TestChangedOfNobody: components without a table wait for any first one together,
+// however many names are asked for.
+func TestChangedOfNobody(t *testing.T) {
+	t.Parallel()
+	r := with(t, table(1, 1))
+	var all []<-chan struct{}
+	for i := range 1000 {
+		all = append(all, r.Changed(strconv.Itoa(i)))
+	}
+	if n := len(r.changed); n != 1 {
+		t.Errorf("%d channels are kept", n)
+	}
+	if _, err := r.Put(t.Context(), table(2, 1)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-all[7]:
+		t.Error("told of a table of a component that had one")
+	default:
+	}
+	first := table(1, 1)
+	first.From = "7"
+	if _, err := r.Put(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all {
+		<-c
+	}
 }
 
 // TestChangedUnderChange: who looks after having called Changed misses nothing.

@@ -196,6 +196,9 @@ func (r *Router) Put(_ context.Context, t Table) (changes int, err error) {
 	r.newest[t.From] = max(r.newest[t.From], t.Epoch)
 	r.swap(t.From, next)
 	r.tell(t.From)
+	if !has {
+		r.tell(arrivals)
+	}
 	return changes, nil
 }
 

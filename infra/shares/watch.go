@@ -1,11 +1,19 @@
 package shares
 
+// arrivals is what stands for all components without a table, so that asking about
+// names that nobody has costs nothing for ever.
+const arrivals = ""
+
 // Changed is closed when another table comes into force for a calling component,
-// or its table goes. Who waits for it looks at Table after having called Changed:
-// what comes after the look closes the channel.
+// or its table goes; of a component without one, when any gets its first. Who waits
+// for it looks at Table after having called Changed: what comes after the look closes
+// the channel.
 func (r *Router) Changed(from string) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if _, has := r.tables[from]; !has {
+		from = arrivals
+	}
 	c := r.changed[from]
 	if c == nil {
 		c = make(chan struct{})

@@ -294,6 +294,29 @@ func TestFewAreFollowed(t *testing.T) {
 	}
 }
 
+// TestOpenAndClose while others pick: nothing hangs, leaks, or picks nothing.
+func TestOpenAndClose(t *testing.T) {
+	t.Parallel()
+	x := startAPI(t, told(1, 0.5, 0.5))
+	for range 30 {
+		p := open(t, x.url(), nil)
+		var all sync.WaitGroup
+		for g := range 4 {
+			all.Go(func() {
+				for i := range 20 {
+					if c := p.Pick("cart"); c.Server == "" {
+						t.Error("no server")
+					}
+					p.Pick(strconv.Itoa(g*100 + i)).Done(nil)
+				}
+			})
+		}
+		all.Go(p.Close)
+		p.Close()
+		all.Wait()
+	}
+}
+
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	good := func() Options { return Options{URL: "http://x", Component: "web", Site: "east"} }

@@ -2,9 +2,11 @@ package pull
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -290,4 +292,42 @@ func TestRates(t *testing.T) {
 	if n := testutil.ToFloat64(s.metrics.limited.WithLabelValues(door.ByClient)); n != 1 {
 		t.Errorf("%v limited", n)
 	}
+}
+
+// FuzzQuestion: whatever is asked for is answered, with an answer that can be read or
+// a failure that says what it is.
+func FuzzQuestion(f *testing.F) {
+	for _, uri := range []string{
+		"cart?from_site=east&from=web", "cart?from_site=east&from=%FF", "a%2Fb%20%C3%A9?from_site=north", "cart?from_site=east&wait=0s", "?", "%", "cart?%", "cart?from_site=east;x",
+	} {
+		path, query, _ := strings.Cut(uri, "?")
+		f.Add(path, query, `"1"`)
+	}
+	s, r, _ := setup(f, nil)
+	put(f, r, table(1, 0.62, 0.38))
+	f.Fuzz(func(t *testing.T, path, query, tag string) {
+		if values, err := url.ParseQuery(query); err != nil || values.Get("wait") != "" {
+			query = strings.ReplaceAll(query, "wait", "wiat") // nobody would end it
+		}
+		req := httptest.NewRequest(http.MethodGet, "/", nil)
+		req.URL = &url.URL{Path: splitPath + path, RawPath: splitPath + path, RawQuery: query}
+		req.Host, req.RemoteAddr = "127.0.0.1", "127.0.0.1:1"
+		req.Header.Set("If-None-Match", tag)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, req)
+		var failure Failure
+		switch w.Code {
+		case http.StatusOK:
+			if _, err := control.DecodeSplitAnswer(w.Body.Bytes()); err != nil {
+				t.Fatalf("%s: %v", w.Body, err)
+			}
+		case http.StatusNotModified:
+		case http.StatusBadRequest, http.StatusNotFound:
+			if err := json.Unmarshal(w.Body.Bytes(), &failure); err != nil || failure.Error == "" || failure.Text == "" {
+				t.Fatalf("%d %s: %v", w.Code, w.Body, err)
+			}
+		default:
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	})
 }
