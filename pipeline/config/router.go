@@ -91,7 +91,10 @@ type RouterXDSSplit struct {
 	// Endpoints names a cluster; Zones is the zone of each site.
 	Endpoints string            `yaml:"endpoints"`
 	Zones     map[string]string `yaml:"zones"`
-	Writes    bool              `yaml:"writes"`
+	// Ready is a URL of each site that answers GET with 2xx while the component can
+	// take requests there. A site without one is taken for ready.
+	Ready  map[string]string `yaml:"ready"`
+	Writes bool              `yaml:"writes"`
 }
 
 // RouterGateway is a Kubernetes API server with HTTPRoutes.

@@ -110,6 +110,11 @@ func (c *checker) xds(cfg *Config, at string, x *RouterXDS) {
 	for i := range x.Splits {
 		s, p := &x.Splits[i], fmt.Sprintf("%s.splits[%d]", at, i)
 		c.link(cfg, p, s.Link())
+		for _, site := range slices.Sorted(maps.Keys(s.Ready)) {
+			u, err := url.Parse(s.Ready[site])
+			c.need(cfg.Site(site) != nil, p+".ready."+site, site, "the name of a site")
+			c.need(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", p+".ready."+site, s.Ready[site], "an http or https URL")
+		}
 		route := s.RouteConfig != "" || s.Route != "" || len(s.Clusters) > 0
 		zones := s.Endpoints != "" || len(s.Zones) > 0
 		c.need(route != zones, p, "", "either route_config, route and clusters, or endpoints and zones")

@@ -94,7 +94,7 @@ func (r *Router) start(ctx context.Context, v *alone) (string, error) {
 	}
 	for i := range c.Gateway {
 		if g := &c.Gateway[i]; r.tends(g.Name) {
-			if err := r.follow(ctx, v, g.Name, func() (router.Target, error) { return gatewayTarget(v, g) }); err != nil {
+			if err := r.gateway(ctx, v, g); err != nil {
 				return "", err
 			}
 			said = append(said, g.Name)

@@ -1,17 +1,31 @@
 package topology
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
+	"penstock/consumers/executor/router"
 	"penstock/consumers/executor/router/xds"
 	"penstock/infra/clock"
 	"penstock/infra/shares"
@@ -132,6 +146,106 @@ func TestRouterWithNothingToDo(t *testing.T) {
 	} {
 		if err := r.Run(t.Context()); !errors.Is(err, ErrOptions) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestReadinessForEnvoys asks the URL of a site.
+func TestReadinessForEnvoys(t *testing.T) {
+	t.Parallel()
+	var code atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(code.Load())) }))
+	defer s.Close()
+	here, gone, unasked := shares.Replica{Component: "cart", Site: "us-east"}, shares.Replica{Component: "cart", Site: "gone"}, shares.Replica{Component: "cart", Site: "us-west"}
+	ready := readiness{here: s.URL, gone: "http://127.0.0.1:1/"}
+	for status, want := range map[int64]error{200: nil, 204: nil, 301: router.ErrNotReady, 503: router.ErrNotReady} {
+		code.Store(status)
+		if err := ready.ask(t.Context(), here); !errors.Is(err, want) {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+	if err := ready.ask(t.Context(), gone); !errors.Is(err, router.ErrNotReady) {
+		t.Errorf("nobody there: %v", err)
+	}
+	if err := ready.ask(t.Context(), unasked); err != nil {
+		t.Errorf("without a URL: %v", err)
+	}
+}
+
+// TestWhoMayFollowTheControlPlane: with tls.client_ca those alone whom it vouches
+// for, with a token those who know it.
+func TestWhoMayFollowTheControlPlane(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	writePair(t, at("cert"), at("key"), 1)
+	writePair(t, at("envoy"), at("envoy.key"), 2)
+	writePair(t, at("stranger"), at("stranger.key"), 3)
+	if err := os.WriteFile(at("token"), []byte("a token of Envoys"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v := exampleRouter(t)
+	base, err := xdsOptions(v, &config.RouterXDS{Base: routerExamples + "envoy.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	base.Splits = []xds.Split{{Link: shares.Link{From: "web", To: "search"}, RouteConfig: "main", Route: "search", Clusters: map[string]string{"us-east": "search-east"}}}
+	target, err := xds.New(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options, err := xdsServer(v, &config.RouterXDS{Name: "envoys", TokenFile: at("token"), TLS: config.RouterTLS{Cert: at("cert"), Key: at("key"), ClientCA: at("envoy")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(options...)
+	target.Register(t.Context(), server)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	for name, tc := range map[string]struct {
+		pair, token string
+		want        codes.Code
+	}{
+		"known":         {"envoy", "a token of Envoys", codes.OK},
+		"another token": {"envoy", "a token of Envoy", codes.Unauthenticated},
+		"a stranger":    {"stranger", "a token of Envoys", codes.Unavailable},
+		"nobody":        {"", "a token of Envoys", codes.Unavailable},
+	} {
+		c := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // It is the server that is asked here.
+		if tc.pair != "" {
+			pair, err := tls.LoadX509KeyPair(at(tc.pair), at(tc.pair+".key"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Certificates = []tls.Certificate{pair}
+		}
+		conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(credentials.NewTLS(c)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+tc.token), 10*time.Second)
+		stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).StreamAggregatedResources(ctx)
+		if err == nil {
+			_ = stream.Send(&discoveryv3.DiscoveryRequest{TypeUrl: resource.RouteType, ResourceNames: []string{"main"}}) // Recv says why it fails.
+			_, err = stream.Recv()
+		}
+		if status.Code(err) != tc.want {
+			t.Errorf("%s: %v", name, err)
+		}
+		cancel()
+		_ = conn.Close()
+	}
+	server.Stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	for name, c := range map[string]config.RouterTLS{"no pair": {Cert: at("x"), Key: at("x")}, "no CA": {Cert: at("cert"), Key: at("key"), ClientCA: at("token")}} {
+		if _, err := xdsServer(v, &config.RouterXDS{TLS: c}); err == nil {
+			t.Errorf("%s: there is a server", name)
 		}
 	}
 }
