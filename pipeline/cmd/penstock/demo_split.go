@@ -20,9 +20,9 @@ type demoSplitCmd struct {
 	Component string        `help:"What gets slower." default:"quotes"`
 	Site      string        `help:"Where it does." default:"us-east"`
 	Added     time.Duration `help:"By how much." default:"300ms"`
-	Rate      float64       `help:"Requests a second that enter at each site; 30, with --fast 10." placeholder:"N"`
+	Rate      float64       `help:"Requests a second that enter at each site; 20, with --fast 10." placeholder:"N"`
 	Faults    int           `help:"How often; 3, with --fast 1." placeholder:"N"`
-	Fault     time.Duration `help:"For how long; 3m, with --fast 1m." placeholder:"DURATION"`
+	Fault     time.Duration `help:"For how long; 3m, with --fast 50s." placeholder:"DURATION"`
 	Pause     time.Duration `help:"Time after each fault; 2m30s, with --fast none." placeholder:"DURATION"`
 	RTT       time.Duration `name:"rtt" help:"Round trip between the sites; 44 ms, that of their distance." placeholder:"DURATION"`
 }

@@ -32,7 +32,7 @@ type Demo struct {
 	// Component gets slower by Added at Site: quotes, 300 ms, us-east.
 	Component, Site string
 	Added           time.Duration
-	// Rate is how many requests a second enter at each site: 30, with Fast 10.
+	// Rate is how many requests a second enter at each site: 20, with Fast 10.
 	Rate float64
 	// Faults is how often, Fault for how long, Pause how long after one nothing
 	// happens: 3, 180 s, 150 s, with Fast 1, 50 s, 0. Warm is the time before the
@@ -69,7 +69,7 @@ const (
 
 // complete fills in what was left out.
 func (d *Demo) complete() error {
-	rate, faults, warm, fault, pause := 30.0, 3, time.Minute, 3*time.Minute, 150*time.Second
+	rate, faults, warm, fault, pause := 20.0, 3, time.Minute, 3*time.Minute, 150*time.Second
 	compared := []string{policies.Greedy, policies.Closest, policies.Redirect}
 	if d.Fast {
 		rate, faults, warm, fault, pause = 10, 1, 20*time.Second, shortestFault, 0
