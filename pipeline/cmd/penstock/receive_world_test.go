@@ -56,6 +56,9 @@ func newTracing(t testing.TB, window time.Duration, names ...string) *tracing {
 sites:
   - {name: us-east, lat: 37.3719, lon: -79.8164, capacity: 1TB/h, store: "dir:%s"}
   - {name: us-west, lat: 37.783, lon: -122.417, capacity: 1TB/h, store: "dir:%s"}
+components:
+  - {name: web, sites: [us-east, us-west]}
+  - {name: cart, sites: [us-east, us-west]}
 bus: {partitions: 2, sync: interval, flush: 100ms, idle_timeout: 2s}
 spans: {window: %s, peers: ["%s"], sites: {us-west-2: us-west}}
 privacy: {user_key: "only for this test"}
@@ -105,13 +108,19 @@ type sender struct {
 // sender starts one that exports to a receiver.
 func (w *tracing) sender(component, region, receiver string) *sender {
 	w.t.Helper()
+	return w.senderEvery(200*time.Millisecond, component, region, receiver)
+}
+
+// senderEvery starts one that exports that often.
+func (w *tracing) senderEvery(interval time.Duration, component, region, receiver string) *sender {
+	w.t.Helper()
 	exporter, err := otlptracegrpc.New(w.t.Context(), otlptracegrpc.WithEndpoint(w.grpc[receiver]), otlptracegrpc.WithInsecure(), otlptracegrpc.WithCompressor("gzip"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	w.clients++
 	p := sdktrace.NewTracerProvider(
-		sdktrace.WithBatcher(exporter, sdktrace.WithBatchTimeout(200*time.Millisecond)),
+		sdktrace.WithBatcher(exporter, sdktrace.WithBatchTimeout(interval)),
 		sdktrace.WithResource(resource.NewSchemaless(
 			attribute.String("service.name", component), attribute.String("cloud.region", region), attribute.String("service.instance.id", fmt.Sprint("process-", w.clients)),
 		)),

@@ -9,7 +9,9 @@
 //
 // A file's traces are resolved whole. A receiver's ([Options.Live]) may go on for
 // long: its calls are made one by one, each a Window after both halves ended, and
-// the trace is kept so that what comes later finds its parents.
+// the trace is kept so that what comes later finds its parents. A client that still
+// waits a Window after its server is done comes too late: its half has a fate, and the
+// call none.
 //
 // A call is where a trace goes from one process to another:
 //
