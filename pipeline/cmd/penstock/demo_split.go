@@ -16,7 +16,7 @@ type demoSplitCmd struct {
 	Out       string        `short:"o" help:"Folder of configurations, logs and the report, which stay there; what an earlier demonstration left in it is removed." default:"penstock-out/split-demo" type:"path"`
 	Fast      bool          `help:"A minute and a half instead of seventeen and a half: one short fault, two policies, fewer requests."`
 	Seed      uint64        `help:"Draws requests, how long work takes, and when faults begin." default:"1"`
-	Policies  []string      `help:"Policies beside each other, the one that is judged first; greedy,closest,redirect, with --fast greedy,closest." placeholder:"NAME,…"`
+	Policies  []string      `help:"Policies beside each other, the one that is judged first; greedy,closest,redirect, with --fast greedy,closest." placeholder:"NAME"`
 	Component string        `help:"What gets slower." default:"quotes"`
 	Site      string        `help:"Where it does." default:"us-east"`
 	Added     time.Duration `help:"By how much." default:"300ms"`
