@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,14 @@ sites:
 components:
   - {name: web, sites: [us-east, us-west]}
   - {name: cart, sites: [us-east, us-west]}
+bus: {sync: interval}
 `
+
+// unsplit is the same without components.
+func unsplit() string {
+	sites, _, _ := strings.Cut(splitWorld, "components:")
+	return sites
+}
 
 // callsBegin is when the recording of calls begins: five minutes before a window of
 // placement ends.
@@ -39,8 +47,8 @@ func calls(t testing.TB, dir string) string {
 	sites := []string{"us-east", "us-west"}
 	for s := range 600 {
 		for i, site := range sites {
-			for n := range 6 {
-				at := callsBegin.Add(time.Duration(s)*time.Second + time.Duration(n)*150*time.Millisecond + time.Duration(i)*70*time.Millisecond)
+			for n := range 3 {
+				at := callsBegin.Add(time.Duration(s)*time.Second + time.Duration(n)*300*time.Millisecond + time.Duration(i)*70*time.Millisecond)
 				trace := fmt.Sprintf("%032x", s*100+i*10+n+1)
 				owner, user, place := "", "", ","
 				if n == 0 && s%20 == 0 {
@@ -50,7 +58,7 @@ func calls(t testing.TB, dir string) string {
 				fmt.Fprintf(&b, "%s,%s,%s,%s,%s,,%s,web,%s,read,900,0,%d,%d,200\n",
 					at.Format("2006-01-02T15:04:05.000Z"), trace, user, owner, place, site, site, 4000+r.IntN(500), 300+r.IntN(100))
 				to := i
-				if n == 5 {
+				if (3*s+n)%6 == 5 {
 					to = 1 - i // One call in six is made elsewhere.
 				}
 				service, network := 20_000+r.IntN(2000), 500+r.IntN(100)
@@ -104,13 +112,37 @@ func bodies[T any](t testing.TB, out, name string) (all []T) {
 	return all
 }
 
-// TestCallsAreSplitTheSameHoweverTheyAreCut replays calls between components: every
-// window that the recording closes is decided, the calls leave what got slow and
-// come back, and neither partitions nor batches, flushes or speed change a byte.
-func TestCallsAreSplitTheSameHoweverTheyAreCut(t *testing.T) {
+// TestReplaySplits replays calls between components: every window that the recording
+// closes is decided, and the calls leave what got slow and come back. Neither
+// partitions nor batches, flushes or speed change a byte, nor does a kill.
+func TestReplaySplits(t *testing.T) {
 	t.Parallel()
 	dir, base := t.TempDir(), t.TempDir()
 	text := must(t, callsReplay(t, dir, base)...)
+	inOrder(t, base)
+	splitReport(t, base, text)
+	for _, v := range [][]string{
+		{"--partitions", "1", "--batch-rows", "100", "--flush", "50ms"},
+		{"--partitions", "16", "--flush", "10s"},
+		{"--partitions", "2", "--speed", "600x"},
+	} {
+		t.Run(strings.Join(v, " "), func(t *testing.T) {
+			t.Parallel()
+			out := t.TempDir()
+			must(t, callsReplay(t, dir, out, v...)...)
+			same(t, base, out, results...)
+		})
+	}
+	t.Run("without waiting", func(t *testing.T) { t.Parallel(); splitWithoutWaiting(t, dir, base) })
+	t.Run("killed", func(t *testing.T) { t.Parallel(); splitKilled(t, dir, base) })
+	t.Run("until", func(t *testing.T) { t.Parallel(); splitUntil(t, dir, base) })
+	t.Run("nothing to split", func(t *testing.T) { t.Parallel(); splitNothing(t, dir) })
+}
+
+// inOrder checks that every window is decided, and that those of both kinds stand in
+// order of their ends, then of the kinds.
+func inOrder(t *testing.T, base string) {
+	t.Helper()
 	kinds := map[control.Kind]int{}
 	var was control.Decision
 	for _, d := range bodies[control.Decision](t, base, "decisions.jsonl") {
@@ -124,6 +156,11 @@ func TestCallsAreSplitTheSameHoweverTheyAreCut(t *testing.T) {
 	if kinds[control.Split] != 60 || kinds[control.Placement] != 2 {
 		t.Errorf("decided %v, expected 60 of split and 2 of placement", kinds)
 	}
+}
+
+// splitReport checks what report and summary say.
+func splitReport(t *testing.T, base, text string) {
+	t.Helper()
 	r := readReport(t, base)
 	if r.Split == nil || r.Split.Windows != 60 || r.Split.Tables < 4 || r.Split.Changes < 4 || r.Split.Incomplete != 0 {
 		t.Fatalf("report %+v", r.Split)
@@ -142,7 +179,7 @@ func TestCallsAreSplitTheSameHoweverTheyAreCut(t *testing.T) {
 		if end := l.Shares[0]; end.Site != "us-east" || end.Share < 0.9 || least > 0.1 {
 			t.Errorf("us-east keeps at least %v of its calls to cart and %v at the end: %+v", least, end, l)
 		}
-		if len(l.Calls) != 2 || l.Calls[0].Calls != 3000 || l.Calls[0].ServiceMS < 100 || l.Calls[1].NetworkMS < 62 {
+		if len(l.Calls) != 2 || l.Calls[0].Calls != 1500 || l.Calls[0].ServiceMS < 100 || l.Calls[1].NetworkMS < 62 {
 			t.Errorf("recorded calls %+v", l.Calls)
 		}
 	}
@@ -153,44 +190,25 @@ func TestCallsAreSplitTheSameHoweverTheyAreCut(t *testing.T) {
 	if err != nil || strings.Count(string(page), "web at us-east → cart: ") != 4 { // titles and alternative texts
 		t.Errorf("the page: %v", err)
 	}
-	for _, v := range [][]string{
-		{"--partitions", "1", "--batch-rows", "100", "--flush", "50ms"},
-		{"--partitions", "16", "--flush", "10s"},
-		{"--partitions", "4", "--batch-rows", "100", "--no-wait"},
-		{"--partitions", "2", "--speed", "600x"},
-	} {
-		t.Run(strings.Join(v, " "), func(t *testing.T) {
-			t.Parallel()
-			out := t.TempDir()
-			must(t, callsReplay(t, dir, out, v...)...)
-			same(t, base, out, results...)
-		})
-	}
 }
 
-// TestSplitGoesOnAfterAKill kills a replay at its flushes and behind its first
-// answered window: the same command goes on and ends with the same, another
-// configuration of split is refused by name, and so is none at all.
-func TestSplitGoesOnAfterAKill(t *testing.T) {
-	t.Parallel()
-	dir, base := t.TempDir(), t.TempDir()
-	must(t, callsReplay(t, dir, base)...)
-	for _, at := range []string{"flush:9", "flushed:14", "window:2"} {
+// splitKilled kills a replay at a flush and behind its first answered window: the same
+// command goes on and ends with the same, another configuration of split is refused
+// by name, and so is none at all.
+func splitKilled(t *testing.T, dir, base string) {
+	t.Helper()
+	for _, at := range []string{"flushed:14", "window:2"} {
 		out := t.TempDir()
 		if err := process(t, at, callsReplay(t, dir, out)...).Run(); err == nil {
 			t.Fatalf("the process was to be killed at %s", at)
 		}
 		if at == "window:2" {
-			for text, says := range map[string]string{"split: {history: 9}\n": "split was sha256:", "": "split was sha256:"} {
+			for _, text := range []string{splitWorld + "split: {history: 9}\n", unsplit()} {
 				other := filepath.Join(dir, "other.yaml")
-				sites, _, _ := strings.Cut(splitWorld, "components:")
-				if text != "" {
-					sites = splitWorld + text
-				}
-				writeFile(t, other, sites)
+				writeFile(t, other, text)
 				args := callsReplay(t, dir, out)
 				args[3] = other
-				if _, errs, code := command(t, args...); code != 2 || !strings.Contains(errs, says) || !strings.Contains(errs, "--fresh") {
+				if _, errs, code := command(t, args...); code != 2 || !strings.Contains(errs, "split was sha256:") || !strings.Contains(errs, "--fresh") {
 					t.Errorf("exit code %d\n%s", code, errs)
 				}
 			}
@@ -200,16 +218,40 @@ func TestSplitGoesOnAfterAKill(t *testing.T) {
 	}
 }
 
-// TestSplitEndsWhereItIsTold: windows up to --until are decided as without it, and a
-// replay without components decides nothing of split and says nothing of it.
-func TestSplitEndsWhereItIsTold(t *testing.T) {
-	t.Parallel()
-	dir, base, half := t.TempDir(), t.TempDir(), t.TempDir()
-	must(t, callsReplay(t, dir, base)...)
+// splitWithoutWaiting checks that split, which nobody waits for in any case, is decided
+// as ever where nobody waits for placement either, whose moves then come when they do.
+func splitWithoutWaiting(t *testing.T, dir, base string) {
+	t.Helper()
+	out := t.TempDir()
+	must(t, callsReplay(t, dir, out, "--partitions", "4", "--batch-rows", "100", "--no-wait")...)
+	for _, name := range []string{"decisions.jsonl", "commands.jsonl"} {
+		of := func(dir string) (lines []string) {
+			body, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(body)) {
+				if strings.Contains(line, `"kind":"split"`) {
+					lines = append(lines, line)
+				}
+			}
+			return lines
+		}
+		if got, want := of(out), of(base); !slices.Equal(got, want) || len(want) < 4 {
+			t.Errorf("%s: %d lines, expected %d, or others", name, len(got), len(want))
+		}
+	}
+	same(t, base, out, "matrices/delay.parquet")
+}
+
+// splitUntil checks that windows up to --until are decided as without it.
+func splitUntil(t *testing.T, dir, base string) {
+	t.Helper()
+	half := t.TempDir()
 	must(t, callsReplay(t, dir, half, "--until", "2026-03-01T10:59:30Z")...)
-	all, some := bodies[control.Decision](t, base, "decisions.jsonl"), bodies[control.Decision](t, half, "decisions.jsonl")
+	all := bodies[control.Decision](t, base, "decisions.jsonl")
 	n := 0
-	for _, d := range some {
+	for _, d := range bodies[control.Decision](t, half, "decisions.jsonl") {
 		if d.Kind == control.Split {
 			if d.State != all[n].State || !d.Window.End.Equal(all[n].Window.End) {
 				t.Errorf("window to %s: state %s, expected %s", d.Window.End, d.State, all[n].State)
@@ -220,26 +262,31 @@ func TestSplitEndsWhereItIsTold(t *testing.T) {
 	if n != 27 {
 		t.Errorf("%d windows of split were decided, expected 27", n)
 	}
-	plain := filepath.Join(dir, "plain.yaml")
-	sites, _, _ := strings.Cut(splitWorld, "components:")
-	writeFile(t, plain, sites)
-	args := callsReplay(t, dir, half, "--fresh")
+}
+
+// splitNothing checks that without components nothing is decided of split, and
+// nothing said of it.
+func splitNothing(t *testing.T, dir string) {
+	t.Helper()
+	out, plain := t.TempDir(), filepath.Join(dir, "plain.yaml")
+	writeFile(t, plain, unsplit())
+	args := callsReplay(t, dir, out)
 	args[3] = plain
-	if text := must(t, args...); strings.Contains(text, "split") {
+	if text := must(t, args...); strings.Contains(text, "split  ") {
 		t.Errorf("summary:\n%s", text)
 	}
-	for _, d := range bodies[control.Decision](t, half, "decisions.jsonl") {
+	for _, d := range bodies[control.Decision](t, out, "decisions.jsonl") {
 		if d.Kind != control.Placement {
 			t.Errorf("a decision of %s", d.Kind)
 		}
 	}
 	for _, name := range []string{"report.json", "report.html"} {
-		body, err := os.ReadFile(filepath.Join(half, name))
+		body, err := os.ReadFile(filepath.Join(out, name))
 		if err != nil || strings.Contains(strings.ToLower(string(body)), "split") {
 			t.Errorf("%s tells of split: %v", name, err)
 		}
 	}
-	if r := readReport(t, half); r.Split != nil || len(r.Windows) != 2 {
+	if r := readReport(t, out); r.Split != nil || len(r.Windows) != 2 {
 		t.Errorf("split %+v, %d windows", r.Split, len(r.Windows))
 	}
 }
