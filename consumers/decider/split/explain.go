@@ -16,8 +16,8 @@ type Explanation struct {
 	// one that was to be applied.
 	Epoch uint64     `json:"epoch,omitempty"`
 	Sent  *time.Time `json:"sent,omitempty"`
-	// Refused: an executor has refused the last table; it is not sent again until it
-	// changes. Failed is how many were refused or failed in a row.
+	// Refused: no executor has taken the last table; it is not sent again until it
+	// changes. Failed is how many in a row were refused or failed everywhere.
 	Refused bool `json:"refused,omitempty"`
 	Failed  int  `json:"failed,omitempty"`
 }

@@ -82,7 +82,7 @@ type row struct {
 
 // scope is a calling component, as a scope of commands.
 type scope struct {
-	sent     int64  // end of the window of the last table that was in force, noTime: none
+	sent    int64  // end of the window of the last table that was in force, noTime: none
 	epoch   uint64 // the last one with an outcome
 	done    uint64 // the last one that an executor has in force
 	bad     uint64 // one that an executor refused or could not apply, 0: none; judged at the next window
