@@ -213,6 +213,31 @@ func TestCallsOfSitesWithOtherKeys(t *testing.T) {
 	}
 }
 
+// Only owners' data is somewhere: what another component answers with 421 is its
+// answer, here and through a peer.
+func TestAComponentsOwn421(t *testing.T) {
+	t.Parallel()
+	m := newMesh(t, []string{"a", "b"}, nil)
+	a := m.sites["a"]
+	m.answers(func(_ string, w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Penstock-Site", "b")
+		w.Header().Set("Penstock-Version", "9")
+		w.WriteHeader(http.StatusMisdirectedRequest)
+		fmt.Fprint(w, "not mine")
+		return true
+	})
+	for i, site := range []string{"a", "b"} {
+		a.put(t, shares.Table{From: "web", Epoch: uint64(i + 1), Rows: []shares.Row{{FromSite: "a", To: "cart", Ratios: ratios(site, 1.0)}}})
+		got := get(t, a.internal+"/x", "Penstock-To", "cart", "Penstock-Component", "web")
+		if got.StatusCode != http.StatusMisdirectedRequest || got.body != "not mine" || got.Header.Get("Penstock-Site") != site {
+			t.Errorf("got %s %q", got.about(), got.body)
+		}
+	}
+	if n := len(m.got()); n != 2 {
+		t.Errorf("%d calls", n)
+	}
+}
+
 // gRPC goes through the internal listener as it is: HTTP/2, both directions, trailers.
 func TestCallsOverHTTP2(t *testing.T) {
 	t.Parallel()

@@ -174,6 +174,11 @@ func (x *exchange) orderProbe(l shares.Link) {
 			return
 		}
 		name = *waiting
+		// It may drain by now.
+		if e.o.Shares.Ready(x.r.Context(), shares.Replica{Component: l.To, Site: name}) != nil {
+			e.m.probe(x.to, probeSkipped, "not-ready")
+			return
+		}
 	}
 	site, known := e.router.index[name]
 	switch own := site == e.router.own; {

@@ -123,6 +123,66 @@ func TestProbesHaveALimit(t *testing.T) {
 	}
 }
 
+// A request that goes itself to where a probe is due is sample enough, and a site that
+// nothing leads to gets none.
+func TestProbesThatAreOfNoUse(t *testing.T) {
+	t.Parallel()
+	m := newMesh(t, []string{"a", "b"}, nil)
+	a := m.sites["a"]
+	for i, test := range []struct{ at, to, reason string }{{"b", "b", "same-site"}, {"a", "nowhere", "no-way"}} {
+		a.put(t, shares.Table{
+			From: "entry", Epoch: uint64(i + 1), Rows: []shares.Row{{FromSite: "a", To: "web", Ratios: ratios(test.at, 1.0)}},
+			Probes: []shares.Probe{{FromSite: "a", To: "web", Site: test.to, Share: 1}},
+		})
+		for range 20 {
+			if got := get(t, a.url+"/x"); got.body != "web@"+test.at+" " {
+				t.Errorf("got %q", got.body)
+			}
+		}
+		if n := a.counter(t, "penstock_entry_probes_total", "outcome", "skipped", "reason", test.reason); n != 20 {
+			t.Errorf("%v were skipped: %s", n, test.reason)
+		}
+	}
+	if n := a.counter(t, "penstock_entry_probes_total", "outcome", "sent"); n != 0 {
+		t.Errorf("%v were sent", n)
+	}
+}
+
+// Requests with a body, and those that ask for another protocol, are not copied,
+// whatever their method: one that is due waits for another request.
+func TestWhatIsNotCopied(t *testing.T) {
+	t.Parallel()
+	m := newMesh(t, []string{"a", "b"}, nil)
+	a := m.sites["a"]
+	a.put(t, probing(1))
+	for i := range 20 {
+		if i%2 == 0 {
+			do(t, "GET", a.url+"/x", strings.NewReader("body"))
+		} else {
+			get(t, a.url+"/x", "Connection", "Upgrade", "Upgrade", "websocket")
+		}
+	}
+	count := func(labels ...string) float64 { return a.counter(t, "penstock_entry_probes_total", labels...) }
+	if sent, skipped := count("outcome", "sent"), count("outcome", "skipped", "reason", "not-copyable"); sent != 0 || skipped != 19 {
+		t.Errorf("%v sent, %v skipped", sent, skipped)
+	}
+	a.put(t, shares.Table{From: "entry", Epoch: 2, Rows: probing(1).Rows}) // orders none, but one waits
+	get(t, a.url+"/x")
+	if got := probes(a.rows.await(t, 22)); len(got) != 1 || summary(got[0]) != "@a→web@b 200" {
+		t.Errorf("probes %+v", got)
+	}
+	// What waits does not go to a site that has begun to drain.
+	a.put(t, shares.Table{From: "entry", Epoch: 3, Rows: probing(1).Rows, Probes: probing(1).Probes})
+	do(t, "POST", a.url+"/x", strings.NewReader("body"))
+	if _, err := a.shares.Drain(t.Context(), shares.Replica{Component: "web", Site: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	get(t, a.url+"/x")
+	if sent, skipped := count("outcome", "sent"), count("outcome", "skipped", "reason", "not-ready"); sent != 1 || skipped != 1 {
+		t.Errorf("%v sent, %v skipped", sent, skipped)
+	}
+}
+
 // What a service calls because of a probe is of the probe's class, and causes none.
 func TestProbesCauseNoProbes(t *testing.T) {
 	t.Parallel()
