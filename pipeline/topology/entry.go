@@ -241,6 +241,9 @@ func (e *Entry) options(v *alone) ([]*upstream.Pool, entry.Options, error) {
 		if s.Name != e.Site && s.URL != "" {
 			po := e.pool(v, s.Name, []upstream.Server{{Name: s.Name, URL: s.URL}})
 			po.Health.Path = "" // A peer says by its answers how it is.
+			// What a service of its answers is not its own fault, and another component
+			// there may be well.
+			po.Retry.Statuses = []int{}
 			peer, err := upstream.New(po)
 			if err != nil {
 				return nil, o, err
