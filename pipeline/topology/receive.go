@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"penstock/infra/clock"
+	"penstock/infra/errorkind"
 	"penstock/infra/publisher"
 	"penstock/producers/otlp"
 	"penstock/producers/otlp/join"
@@ -60,8 +61,11 @@ func (r *Receive) start(ctx context.Context, v *alone) (addr string, err error) 
 	}
 	o.Publisher = p
 	receiver, err := otlp.New(o)
+	if errors.Is(err, otlp.ErrOptions) {
+		err = errorkind.Errorf(ErrOptions, "%w", err)
+	}
 	if err != nil {
-		return "", errors.Join(fmt.Errorf("receiver of spans: %w", err), p.Close(ctx))
+		return "", errors.Join(err, p.Close(ctx))
 	}
 	v.parts.Start("receiver", receiver.Run)
 	v.parts.Start("publisher", closing(p, v.client))

@@ -19,7 +19,7 @@ type importSpansCmd struct {
 	Files  []string `arg:"" help:"Spans, plain, gz or zst; traces may go over from one file to the next." type:"existingfile"`
 	Format string   `help:"Format of all files; by default told from their first bytes." enum:",otlp,otlp-proto,jaeger,zipkin,csv" default:""`
 	spanRules
-	Service  string `help:"What service_us is: the callee's whole time, or its own without the calls that it waited for." enum:"whole,own" default:"whole"`
+	Service  string `help:"What service_us is: the callee's whole time, or its own without the calls that it waited for, which split needs." enum:"whole,own" default:"whole"`
 	Entries  string `help:"Which roots of traces are requests from outside: those of kind server, all but those known to be none, none." enum:"servers,all,none" default:"servers"`
 	MaxSpans int    `help:"Most spans in memory at a time." default:"1048576"`
 	output
