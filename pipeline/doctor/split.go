@@ -40,8 +40,13 @@ func (x *examination) components() {
 	}
 }
 
-// answeredWithin is how old a table may be that no router has answered.
-const answeredWithin = 10 * time.Second
+const (
+	// answeredWithin is how old a table may be that a router has not answered.
+	answeredWithin = 10 * time.Second
+	// goneAfter is after how long without an answer a router is taken to be gone for
+	// good; its consumer is too by then.
+	goneAfter = time.Hour
+)
 
 // split looks at the last decision of split and at what became of its tables.
 func (x *examination) split(s *report.Status) {
@@ -87,7 +92,15 @@ func (x *examination) table(k *report.KindStatus, t *report.TableStatus) {
 		x.add("decisions", what, Look, fmt.Sprintf("no router has answered epoch %d: nobody follows it", t.Epoch), "entry points with components, or penstock router, do")
 	}
 	for _, r := range t.Routers {
-		who := fmt.Sprintf("router %s: epoch %d %s", strings.TrimSpace(r.By+" "+r.Target), r.Epoch, r.Status)
+		name := strings.TrimSpace(r.By + " " + r.Target)
+		if r.Epoch < t.Epoch {
+			if *t.AgeS > int64(answeredWithin/time.Second) && x.Clock.Now().Sub(r.At) < goneAfter {
+				x.add("decisions", what, Look, fmt.Sprintf("router %s has not answered epoch %d; its last answer was to %d", name, t.Epoch, r.Epoch),
+					"is it running? what it had in force stays there until its ttl is over")
+			}
+			continue
+		}
+		who := fmt.Sprintf("router %s: epoch %d %s", name, r.Epoch, r.Status)
 		switch r.Status {
 		case control.Failed, control.Refused:
 			x.add("decisions", what, Broken, who+": "+r.Reason, "the last good table is in force there")

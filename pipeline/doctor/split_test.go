@@ -8,7 +8,9 @@ import (
 
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/clock"
 	"penstock/pipeline/config"
+	"penstock/pipeline/report"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
 )
@@ -120,4 +122,34 @@ func TestASplitThatNobodyFollows(t *testing.T) {
 	}
 	x.decide(control.Act, "1ns")
 	want(t, looks(""), "decisions", "split of web", Look, "the ttl of its last table is over")
+}
+
+// TestRoutersThatDoNotAnswer are told of until they are taken to be gone, and not
+// while a table is new.
+func TestRoutersThatDoNotAnswer(t *testing.T) {
+	now := time.Now()
+	for name, c := range map[string]struct {
+		age   int64
+		at    time.Time
+		epoch uint64
+		told  bool
+	}{
+		"new":      {9, now.Add(-time.Minute), 1, false},
+		"old":      {11, now.Add(-time.Minute), 1, true},
+		"gone":     {11, now.Add(-2 * time.Hour), 1, false},
+		"answered": {11, now.Add(-time.Minute), 2, false},
+	} {
+		left := int64(60)
+		x := &examination{Options: Options{Clock: clock.System()}}
+		x.table(&report.KindStatus{}, &report.TableStatus{Scope: "web", Epoch: 2, AgeS: &c.age, LeftS: &left, Routers: []report.RouterStatus{
+			{By: "proxies", Target: "xds", Epoch: c.epoch, Status: control.Done, At: c.at},
+		}})
+		if told := len(x.report.Findings) == 1 && strings.Contains(x.report.Findings[0].Text, "router proxies xds has not answered epoch 2; its last answer was to 1"); told != c.told {
+			t.Errorf("%s: told %v, expected %v: %+v", name, told, c.told, x.report.Findings)
+		}
+	}
+	x := &examination{Options: Options{Clock: clock.System()}}
+	age, left := int64(11), int64(60)
+	x.table(&report.KindStatus{}, &report.TableStatus{Scope: "web", Epoch: 2, AgeS: &age, LeftS: &left})
+	want(t, &x.report, "decisions", "split of web", Look, "no router has answered epoch 2: nobody follows it")
 }

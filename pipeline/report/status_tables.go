@@ -228,7 +228,11 @@ func printTables(b *strings.Builder, tables []TableStatus) {
 			fmt.Fprintf(b, "    %s → %s: %s\n", r.FromSite, r.To, SharesText(r.Ratios))
 		}
 		for _, r := range t.Routers {
-			fmt.Fprintf(b, "    router %s%s: epoch %d %s%s", r.By, withSpace(r.Target), r.Epoch, r.Status, withSpace(r.Reason))
+			fmt.Fprintf(b, "    router %s%s: ", r.By, withSpace(r.Target))
+			if r.Epoch < t.Epoch {
+				fmt.Fprintf(b, "HAS NOT ANSWERED this one; last, at %s: ", Instant(r.At))
+			}
+			fmt.Fprintf(b, "epoch %d %s%s", r.Epoch, r.Status, withSpace(r.Reason))
 			if r.InForce != r.Epoch && r.InForce > 0 {
 				fmt.Fprintf(b, "; in force there: %d", r.InForce)
 			}

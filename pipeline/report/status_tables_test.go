@@ -96,6 +96,7 @@ func TestStatusOfTables(t *testing.T) {
 	x.answer("proxies", "haproxy", 1, control.Done, "")
 	x.answer("proxies", "xds", 1, control.Done, "")
 	x.answer("entry-1", "", 1, control.Advised, "")
+	x.answer("gone", "router", 1, control.Done, "")
 	x.answer("entry-1", "router", 2, control.Done, "")
 	x.answer("proxies", "", 2, control.Failed, "no such backend")
 	x.answer("proxies", "xds", 2, control.AlreadyApplied, "")
@@ -108,6 +109,7 @@ func TestStatusOfTables(t *testing.T) {
 		"  web: epoch 2, HigherErrors, ", " old, in force for 9m5",
 		"    east → cart: east 62.5 %, west 37.5 %\n    east → search: west 100 %\n" +
 			"    router entry-1 router: epoch 2 done\n" +
+			"    router gone router: HAS NOT ANSWERED this one; last, at 2026-03-01 10:00: epoch 1 done\n" +
 			"    router proxies haproxy: epoch 2 failed no such backend; in force there: 1\n" +
 			"    router proxies xds: epoch 2 already-applied\n",
 	} {
@@ -122,7 +124,7 @@ func TestStatusOfTables(t *testing.T) {
 	if body, err := json.Marshal(s); err != nil || strings.Contains(string(body), "0001-01-01") || !strings.Contains(string(body), `"left_s":-6`) {
 		t.Errorf("%s, %v", body, err)
 	}
-	if got, err := TableOf(t.Context(), x.c, control.Split, "web"); err != nil || got.Epoch != 2 || len(got.Routers) != 3 || *got.LeftS < 500 {
+	if got, err := TableOf(t.Context(), x.c, control.Split, "web"); err != nil || got.Epoch != 2 || len(got.Routers) != 4 || *got.LeftS < 500 {
 		t.Errorf("table %+v, %v", got, err)
 	}
 	if got, err := TableOf(t.Context(), x.c, control.Split, "nobody"); err != nil || got != nil {
