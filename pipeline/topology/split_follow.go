@@ -65,7 +65,7 @@ func (v *alone) followSplit(ctx context.Context, role string, target router.Targ
 	v.parts.Start("split of "+target.Name(), func(ctx context.Context) error {
 		for {
 			if v.client.Ready(ctx) != nil {
-				return nil // The context has ended.
+				return nil //nolint:nilerr // The context has ended.
 			}
 			x, err := executor.New(executor.Options{
 				Client: v.client, Target: keeper, Name: v.Name, Role: role, Own: true, Metrics: executorMeter{v.metrics, control.Split}, Logger: log,
@@ -81,7 +81,7 @@ func (v *alone) followSplit(ctx context.Context, role string, target router.Targ
 			v.metrics.Retries.Inc("executor of "+string(control.Split), "again")
 			log.Warn().Err(err).Dur("wait", followAgain).Msg("tables cannot be followed: what is in force stays, and they are asked for again")
 			if clock.System().Sleep(ctx, followAgain) != nil {
-				return nil
+				return nil //nolint:nilerr // The context has ended.
 			}
 		}
 	})

@@ -174,7 +174,7 @@ func told(t *testing.T, at string, epoch uint64, east float64) {
 	t.Helper()
 	var a control.SplitAnswer
 	eventually(t, "an answer of the pull API", func() bool {
-		resp, err := http.Get("http://" + at + "/v1/split/search?from=web&from_site=east") //nolint:noctx // It answers at once.
+		resp, err := http.Get("http://" + at + "/v1/split/search?from=web&from_site=east")
 		if err != nil {
 			return false
 		}

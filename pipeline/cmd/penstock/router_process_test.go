@@ -182,7 +182,7 @@ func (b *balancer) hold(release chan struct{}, site string) error {
 		answer := make(chan error, 1)
 		var from string
 		go func() {
-			resp, err := http.Get("http://" + b.proxy.Address + "/held") //nolint:noctx // It ends when it is released.
+			resp, err := http.Get("http://" + b.proxy.Address + "/held")
 			if err == nil {
 				var body []byte
 				body, err = io.ReadAll(resp.Body)

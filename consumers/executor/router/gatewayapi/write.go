@@ -179,9 +179,13 @@ func (t *Target) accepted(ctx context.Context, k key, before, after *object) err
 		if c, all := after.refused(generation); all {
 			return fmt.Errorf("HTTPRoute %s/%s, generation %d: %w: %s: %.400s", k.namespace, k.name, generation, ErrRefused, c.Reason, c.Message)
 		}
-		if !t.o.Clock.Now().Before(late) || t.o.Clock.Sleep(ctx, pause) != nil {
+		if !t.o.Clock.Now().Before(late) {
 			t.o.Metrics.Count(Silent, "", 1)
 			return nil
+		}
+		if err := t.o.Clock.Sleep(ctx, pause); err != nil {
+			t.o.Metrics.Count(Silent, "ended", 1)
+			return nil //nolint:nilerr // It is written, and nobody waits any more.
 		}
 		next, err := t.client.read(ctx, k)
 		if err != nil {
