@@ -35,7 +35,8 @@ func defaults(t *testing.T) Params {
 func small(t *testing.T) Options {
 	t.Helper()
 	p := defaults(t)
-	p.Time.Warm, p.Time.From, p.Time.To, p.Time.Length, p.Time.Natural = time.Minute, time.Minute, 2*time.Minute, 2*time.Minute, 2*time.Minute
+	p.Time.Warm, p.Time.From, p.Time.To, p.Time.Length, p.Time.Natural = 20*time.Second, 20*time.Second, 50*time.Second, time.Minute, time.Minute
+	p.Policies = []string{split.Greedy, split.LP, split.Closest}
 	p.Applications = p.Applications[:1]
 	p.Faults = slices.DeleteFunc(p.Faults, func(f Fault) bool { return !slices.Contains([]string{calm, "b", "e"}, f.Name) })
 	p.Random.Faults, p.Random.Components = []string{"e"}, 8
@@ -108,8 +109,9 @@ func TestWhatIsShown(t *testing.T) {
 		o.Seeds, o.Quick = 10, false
 		o.Data = filepath.Dir(shareddata.Dir(t, "azure-llm-2023"))
 	} else {
-		o.Params.Applications, o.Params.Recorded = o.Params.Applications[1:], Recorded{}
-		o.Params.Time.Length, o.Params.Time.To = 5*time.Minute, 4*time.Minute
+		p := &o.Params
+		p.Applications, p.Random.Sites, p.Recorded = p.Applications[1:], nil, Recorded{}
+		p.Time.Warm, p.Time.From, p.Time.To, p.Time.Length = time.Minute, time.Minute, 2*time.Minute, 3*time.Minute
 	}
 	r, err := Split(context.Background(), o)
 	if err != nil {
@@ -166,7 +168,7 @@ func TestRecordedArrivals(t *testing.T) {
 		t.Fatalf("%d and %d rows", len(azure.times), len(nasa.times))
 	}
 	for _, rec := range []*recording{azure, nasa} {
-		const rate, length = 40.0, 30 * time.Minute // more than one round of both
+		const rate, length = 40.0, 10 * time.Minute // more than one round of both
 		a, b := rec.arrivals(1, 2, length, rate), rec.arrivals(2, 2, length, rate)
 		for site := range a {
 			if !slices.IsSorted(a[site]) || slices.Equal(a[site], b[site]) {
@@ -186,7 +188,8 @@ func TestRecordedArrivals(t *testing.T) {
 		}
 	}
 	o := small(t)
-	o.Seeds, o.Data, o.Params.Recorded.Faults, o.Params.Policies = 1, dir, []string{"b"}, []string{split.Greedy, split.Closest}
+	o.Seeds, o.Data, o.Params.Recorded.Faults = 1, dir, []string{"b"}
+	o.Params.Policies, o.Params.Faults = []string{split.Greedy}, o.Params.Faults[:2]
 	o.Params.Random.Sites = nil
 	r, err := Split(context.Background(), o)
 	if err != nil {
