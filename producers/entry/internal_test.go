@@ -32,7 +32,7 @@ func TestComponentsCallOthers(t *testing.T) {
 		status  int
 		row     string
 	}{
-		{"", []string{"Penstock-To", "cart", "Penstock-Component", "web"}, 200, "web@a→cart@b 200"},
+		{"", []string{"Penstock-To", "cart", "Penstock-Component", "web", "X-Owner", "ada", "X-User", "bob"}, 200, "web@a→cart@b 200"},
 		{"", []string{"Penstock-To", "cart", "Penstock-Component", "shop"}, 200, "shop@a→cart@a 200"},
 		{"cart.internal:81", []string{"Penstock-Component", "web"}, 200, "web@a→cart@b 200"},
 		{"Cart.Internal.", nil, 200, "unknown@a→cart@a 200"},

@@ -1,6 +1,7 @@
 package entry
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -90,6 +91,61 @@ func TestAllowances(t *testing.T) {
 			t.Fatalf("%d probes at once", burst)
 		}
 	})
+}
+
+// So many probes run at once and no more; none does when they have ended.
+func TestProbesAtOnce(t *testing.T) {
+	t.Parallel()
+	var p probes
+	if _, reason := p.enter(); reason != "ended" {
+		t.Errorf("before the beginning: %q", reason)
+	}
+	p.begin()
+	for i := range probesAtOnce {
+		if _, reason := p.enter(); reason != "" {
+			t.Fatalf("number %d: %s", i, reason)
+		}
+	}
+	ctx, reason := p.enter()
+	if reason != "busy" {
+		t.Errorf("one too many: %q", reason)
+	}
+	p.leave()
+	if ctx, reason = p.enter(); reason != "" {
+		t.Errorf("after one has left: %s", reason)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.end()
+	}()
+	<-ctx.Done()
+	select {
+	case <-ended:
+		t.Error("it does not wait for those that run")
+	default:
+	}
+	for range probesAtOnce {
+		p.leave()
+	}
+	<-ended
+	if _, reason := p.enter(); reason != "ended" {
+		t.Errorf("after the end: %q", reason)
+	}
+}
+
+// The links that are counted are bounded.
+func TestLinksOfProbesAreBounded(t *testing.T) {
+	t.Parallel()
+	var p probes
+	full := make(map[shares.Link]*allowance, probeLinks)
+	for i := range probeLinks {
+		full[shares.Link{From: strconv.Itoa(i)}] = new(allowance)
+	}
+	p.links.Store(&full)
+	if p.make(shares.Link{From: "one more"}) != nil || p.make(shares.Link{From: "7"}) != full[shares.Link{From: "7"}] || len(*p.links.Load()) != probeLinks {
+		t.Error("one link too many is counted")
+	}
 }
 
 func TestHosts(t *testing.T) {
