@@ -250,7 +250,7 @@ func (r *Receiver) serveGRPC(ctx context.Context) error {
 func (r *Receiver) serveHTTP(ctx context.Context) error {
 	server := &http.Server{
 		Handler: r.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 20 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 64 << 10, TLSConfig: r.o.TLS,
+		MaxHeaderBytes: 64 << 10, TLSConfig: r.o.TLS.Clone(), // It is completed, and gRPC reads its own.
 	}
 	failed := make(chan error, 1)
 	go func() {
