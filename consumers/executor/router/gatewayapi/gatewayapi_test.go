@@ -159,6 +159,24 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestNothingIsRememberedOfWhatWasRefused: what a rule had before is what it had when
+// it was first written.
+func TestNothingIsRememberedOfWhatWasRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.api.denied[http.MethodPatch] = http.StatusForbidden
+	if _, err := w.target.Put(t.Context(), routertest.Table(1, 1, 0, 0)); !errors.Is(err, ErrRefused) {
+		t.Fatal(err)
+	}
+	clear(w.api.denied)
+	w.edited("shop/front", "search", 0, "weight", int64(7))
+	w.put(2, 0.5, 0.5, 0)
+	if err := w.target.Clear(t.Context(), routertest.Frontend); err != nil {
+		t.Fatal(err)
+	}
+	w.expect(routertest.Link, at(7, 100, 100))
+}
+
 // TestRefusedByTheGateway is written back, in all the table's HTTPRoutes.
 func TestRefusedByTheGateway(t *testing.T) {
 	t.Parallel()
