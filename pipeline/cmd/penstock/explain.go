@@ -34,7 +34,7 @@ func (c *explainCmd) Run(con *console) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	e, print, err := explain(con.ctx, client, what, con)
+	e, tell, err := explain(con.ctx, client, what, con)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (c *explainCmd) Run(con *console) (err error) {
 		enc.SetEscapeHTML(false)
 		return enc.Encode(e)
 	}
-	return print(con.out)
+	return tell(con.out)
 }
 
 func explainPlacement(ctx context.Context, client *bus.Client, owner string, con *console) (any, func(io.Writer) error, error) {

@@ -39,21 +39,10 @@ func printScope(b *strings.Builder, e *topology.ExplainedSplit) {
 		at = " at " + e.Site
 	}
 	fmt.Fprintf(b, "%s%s: policy %s, as of the window %s to %s", e.Component, at, e.Policy, report.Instant(e.Window.Start), report.ClockTime(e.Window.End))
-	switch t := e.Table; {
-	case t == nil:
+	if e.Table == nil {
 		b.WriteString("; no table: its calls go as routers send them without one\n")
-	default:
-		fmt.Fprintf(b, "; table epoch %d in mode %s, of the window to %s", t.Epoch, t.Mode, report.Instant(t.Window.End))
-		if t.LeftS != nil && *t.LeftS < 0 {
-			fmt.Fprintf(b, ", its ttl of %s is OVER", t.TTL)
-		}
-		b.WriteString("\n")
-		for _, r := range t.Routers {
-			fmt.Fprintf(b, "  router %s: epoch %d %s\n", named(r.By, r.Target), r.Epoch, strings.TrimSpace(string(r.Status)+" "+r.Reason))
-		}
-		if len(t.Routers) == 0 {
-			b.WriteString("  no router has answered\n")
-		}
+	} else {
+		printTable(b, e.Table)
 	}
 	if e.Refused {
 		b.WriteString("  the last table was refused: it is not sent again until it changes\n")
@@ -63,6 +52,21 @@ func printScope(b *strings.Builder, e *topology.ExplainedSplit) {
 	}
 	if len(e.Calls) == 0 && len(e.Replicas) == 0 {
 		b.WriteString("it has neither calls nor replicas yet\n")
+	}
+}
+
+// printTable says which table is the last one and who follows it.
+func printTable(b *strings.Builder, t *report.TableStatus) {
+	fmt.Fprintf(b, "; table epoch %d in mode %s, of the window to %s", t.Epoch, t.Mode, report.Instant(t.Window.End))
+	if t.LeftS != nil && *t.LeftS < 0 {
+		fmt.Fprintf(b, ", its ttl of %s is OVER", t.TTL)
+	}
+	b.WriteString("\n")
+	for _, r := range t.Routers {
+		fmt.Fprintf(b, "  router %s: epoch %d %s\n", named(r.By, r.Target), r.Epoch, strings.TrimSpace(string(r.Status)+" "+r.Reason))
+	}
+	if len(t.Routers) == 0 {
+		b.WriteString("  no router has answered\n")
 	}
 }
 
