@@ -1,7 +1,7 @@
 // Package router brings the tables of kind split into force (DESIGN §3.3, §4.2):
 // in this process, and in proxies, which are Targets.
 //
-//	commands.split.> ─▶ executor ─▶ Keeper ─▶ Target: Local, haproxy, xds
+//	commands.split.> ─▶ executor ─▶ Keeper ─▶ Target: Local, haproxy, xds, gatewayapi
 //	                                   │ ready? put, again when it was lost
 //	                                   └ ttl over: the configured default
 //
@@ -14,7 +14,8 @@
 // Of a table at a Keeper: in force; superseded by one of a greater epoch; expired,
 // when its ttl is over and the default took its place; lost, when the target no
 // longer has it and would not take it again. Calls of a link that no table has stay
-// at their site.
+// at their site. Tables that are held over a restart (Held, Restore) are in force
+// before the bus is there.
 //
 // # Failures
 //
