@@ -26,6 +26,11 @@
 // that serves them (serving_usd; a write's bytes come in). The prices of serving
 // are of bytes both ways of reads, so that they are an upper bound.
 //
+// A replay that decides split too has a section of it, from [Splits]: its tables as
+// they were ordered, and the calls as they were recorded. [Status] tells, beside the
+// last decision of each kind, the last table of each scope, for how long it is in
+// force, and what each router has answered.
+//
 // Failures: [ErrAudit] if events are not accounted for, [ErrLatency] for a table
 // that cannot be used.
 package report
