@@ -3,7 +3,6 @@ package gatewayapi
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"penstock/consumers/executor/router"
 	"penstock/infra/shares"
@@ -70,9 +69,6 @@ func (o *object) resolved() bool {
 	return false
 }
 
-// drainLook is how often Drain asks whether requests are still running.
-const drainLook = 20 * time.Millisecond
-
 // Drain takes the weight of a replica away, in all rules, and waits until nothing
 // runs there, as Options.Running says. Without it ErrRemaining, with −1: nobody
 // knows.
@@ -84,18 +80,7 @@ func (t *Target) Drain(ctx context.Context, r shares.Replica) (remaining int, er
 	if _, err := t.edit(context.WithoutCancel(ctx), routes, func(s *standing) { s.draining[r] = true }); err != nil {
 		return 0, err
 	}
-	if t.o.Running == nil {
-		return -1, fmt.Errorf("nobody tells what runs at %.80q of %.80q: %w", r.Site, r.Component, shares.ErrRemaining)
-	}
-	for {
-		n, err := t.o.Running(context.WithoutCancel(ctx), r)
-		if err != nil || n == 0 {
-			return n, err
-		}
-		if t.o.Clock.Sleep(ctx, drainLook) != nil {
-			return n, fmt.Errorf("%d at %.80q of %.80q: %w", n, r.Site, r.Component, shares.ErrRemaining)
-		}
-	}
+	return router.Emptied(ctx, t.o.Clock, r, t.o.Running)
 }
 
 // Undrain gives a replica its weight again.

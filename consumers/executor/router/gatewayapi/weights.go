@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"penstock/consumers/executor/router"
 	"penstock/infra/shares"
 )
 
@@ -27,7 +28,7 @@ func (w wanted) weights(at slots) (map[string][]int64, error) {
 	}
 	var parts []float64
 	sites := slices.Sorted(maps.Keys(at))
-	left := without(w.split, w.away)
+	left := router.Without(w.split, func(site string) bool { return w.away[site] })
 	for site, share := range w.split {
 		if share > 0 && len(at[site]) == 0 {
 			return nil, fmt.Errorf("no backendRef of site %.80q: %w", site, shares.ErrAbsent)
@@ -83,23 +84,6 @@ func (w wanted) restored(at slots) map[string][]int64 {
 		clear(all[site])
 	}
 	return all
-}
-
-// without takes the shares of sites that are away, unless nobody would be left
-// (PROBLEMS P31).
-func without(split map[string]float64, away map[string]bool) map[string]float64 {
-	left, sum := maps.Clone(split), 0.0
-	for site, share := range split {
-		if away[site] {
-			left[site] = 0
-		} else {
-			sum += share
-		}
-	}
-	if sum == 0 {
-		return split
-	}
-	return left
 }
 
 // operation is one of a JSON patch.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"penstock/consumers/executor/router"
 )
 
 // TestWeights: sums are exact, 0 stays 0, none above 0 becomes 0 but where a site is
@@ -46,7 +48,7 @@ func TestWeights(t *testing.T) {
 		if got := total(all); got != units {
 			t.Fatalf("the sum is %d of %d", got, units)
 		}
-		left := without(w.split, w.away)
+		left := router.Without(w.split, func(site string) bool { return w.away[site] })
 		sum = 0
 		for _, share := range left {
 			sum += share

@@ -96,12 +96,12 @@ type world struct {
 
 	mu      sync.Mutex
 	running map[string]int
-	credit  map[shares.Link]map[string]int64
+	turns   map[shares.Link]*routertest.Turns
 }
 
 func newWorld(t *testing.T, edit func(o *Options)) *world {
 	t.Helper()
-	w := &world{t: t, counts: &counts{n: map[executor.Counter]int64{}}, folder: t.TempDir(), running: map[string]int{}, credit: map[shares.Link]map[string]int64{}}
+	w := &world{t: t, counts: &counts{n: map[executor.Counter]int64{}}, folder: t.TempDir(), running: map[string]int{}, turns: map[shares.Link]*routertest.Turns{}}
 	w.api = newServer(t, frontRoute, cartRoute)
 	for _, of := range []string{"search", "cart"} {
 		for _, site := range append([]string{"canary"}, routertest.Sites...) {
@@ -179,23 +179,10 @@ func (w *world) pick(l shares.Link) string {
 	weights := w.weights(l)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.credit[l] == nil {
-		w.credit[l] = map[string]int64{}
+	if w.turns[l] == nil {
+		w.turns[l] = &routertest.Turns{}
 	}
-	best, sum := "", int64(0)
-	for _, site := range slices.Sorted(maps.Keys(weights)) {
-		if weights[site] == 0 {
-			w.credit[l][site] = 0
-			continue
-		}
-		w.credit[l][site] += weights[site]
-		sum += weights[site]
-		if best == "" || w.credit[l][site] > w.credit[l][best] {
-			best = site
-		}
-	}
-	w.credit[l][best] -= sum
-	return best
+	return w.turns[l].Next(weights)
 }
 
 // up changes whether the Services of a site have ready endpoints, and looks, as the

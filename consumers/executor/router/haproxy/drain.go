@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"penstock/consumers/executor/router"
 	"penstock/infra/shares"
 )
 
@@ -13,15 +14,7 @@ func (t *Target) Drain(ctx context.Context, r shares.Replica) (remaining int, er
 	if err := t.takeOut(context.WithoutCancel(ctx), r); err != nil {
 		return 0, err
 	}
-	for {
-		remaining, err := t.running(context.WithoutCancel(ctx), r)
-		if err != nil || remaining == 0 {
-			return remaining, err
-		}
-		if t.o.Clock.Sleep(ctx, drainLook) != nil {
-			return remaining, fmt.Errorf("%d at %.80q of %.80q: %w", remaining, r.Site, r.Component, shares.ErrRemaining)
-		}
-	}
+	return router.Emptied(ctx, t.o.Clock, r, t.running)
 }
 
 func (t *Target) takeOut(ctx context.Context, r shares.Replica) error {

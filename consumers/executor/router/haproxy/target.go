@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"penstock/consumers/executor/router"
 	"penstock/infra/shares"
@@ -274,6 +273,3 @@ func (t *Target) Ready(ctx context.Context, r shares.Replica) error {
 	}
 	return nil
 }
-
-// drainLook is how often Drain looks whether requests are still running.
-const drainLook = 20 * time.Millisecond

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	clusterservice "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
@@ -143,21 +142,9 @@ func (t *Target) apply(b *Base, table shares.Table, draining map[shares.Replica]
 	return ignored, nil
 }
 
-// without takes the shares of draining replicas away, unless nobody would be left
-// (PROBLEMS P31).
+// without takes the shares of draining replicas away, unless nobody would be left.
 func without(split map[string]float64, to string, draining map[shares.Replica]bool) map[string]float64 {
-	left, sum := maps.Clone(split), 0.0
-	for site, share := range split {
-		if draining[shares.Replica{Component: to, Site: site}] {
-			left[site] = 0
-		} else {
-			sum += share
-		}
-	}
-	if sum == 0 {
-		return split
-	}
-	return left
+	return router.Without(split, func(site string) bool { return draining[shares.Replica{Component: to, Site: site}] })
 }
 
 // build makes the configuration of tables.
@@ -323,9 +310,6 @@ func (t *Target) known(r shares.Replica) error {
 	return nil
 }
 
-// drainLook is how often Drain asks whether requests are still running.
-const drainLook = 20 * time.Millisecond
-
 // Drain takes the weight of a replica away and waits until nothing runs there, as
 // Options.Running says. Without it ErrRemaining, with −1: nobody knows.
 func (t *Target) Drain(ctx context.Context, r shares.Replica) (remaining int, err error) {
@@ -336,18 +320,7 @@ func (t *Target) Drain(ctx context.Context, r shares.Replica) (remaining int, er
 	if _, err := t.change(ctx, shares.Table{}, mark); err != nil {
 		return 0, err
 	}
-	if t.o.Running == nil {
-		return -1, fmt.Errorf("nobody tells what runs at %.80q of %.80q: %w", r.Site, r.Component, shares.ErrRemaining)
-	}
-	for {
-		n, err := t.o.Running(context.WithoutCancel(ctx), r)
-		if err != nil || n == 0 {
-			return n, err
-		}
-		if t.o.Clock.Sleep(ctx, drainLook) != nil {
-			return n, fmt.Errorf("%d at %.80q of %.80q: %w", n, r.Site, r.Component, shares.ErrRemaining)
-		}
-	}
+	return router.Emptied(ctx, t.o.Clock, r, t.o.Running)
 }
 
 // Undrain gives a replica its weight again.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -127,13 +126,13 @@ type world struct {
 	mu      sync.Mutex
 	down    map[string]bool
 	running map[string]int
-	credit  map[shares.Link]map[string]int
+	turns   map[shares.Link]*routertest.Turns
 }
 
 // open starts a target and its server; follow has clients follow it.
 func open(t *testing.T, edit func(o *Options)) *world {
 	t.Helper()
-	w := &world{t: t, down: map[string]bool{}, running: map[string]int{}, credit: map[shares.Link]map[string]int{}}
+	w := &world{t: t, down: map[string]bool{}, running: map[string]int{}, turns: map[shares.Link]*routertest.Turns{}}
 	o := Options{
 		Base: base(t), Splits: splits(), Wait: 10 * time.Second,
 		Ready: func(_ context.Context, r shares.Replica) error {
@@ -221,23 +220,16 @@ func (w *world) pick(l shares.Link) string {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.credit[l] == nil {
-		w.credit[l] = map[string]int{}
+	if w.turns[l] == nil {
+		w.turns[l] = &routertest.Turns{}
 	}
-	best, sum := "", 0
-	for _, site := range slices.Sorted(maps.Keys(weights)) {
-		if weights[site] == 0 || w.down[site] {
-			w.credit[l][site] = 0
-			continue
-		}
-		w.credit[l][site] += int(weights[site])
-		sum += int(weights[site])
-		if best == "" || w.credit[l][site] > w.credit[l][best] {
-			best = site
+	up := map[string]int64{}
+	for site, weight := range weights {
+		if !w.down[site] {
+			up[site] = int64(weight)
 		}
 	}
-	w.credit[l][best] -= sum
-	return best
+	return w.turns[l].Next(up)
 }
 
 func (w *world) suite() routertest.World {
