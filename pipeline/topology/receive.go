@@ -43,7 +43,7 @@ func (r *Receive) Run(ctx context.Context) error {
 }
 
 func (r *Receive) start(ctx context.Context, v *alone) (addr string, err error) {
-	o, err := r.options(v)
+	o, err := r.options(ctx, v)
 	if err != nil {
 		return "", err
 	}
@@ -73,7 +73,7 @@ func (r *Receive) start(ctx context.Context, v *alone) (addr string, err error) 
 }
 
 // options maps the configuration and opens the listeners.
-func (r *Receive) options(v *alone) (o otlp.Options, err error) {
+func (r *Receive) options(ctx context.Context, v *alone) (o otlp.Options, err error) {
 	c := &r.Config.Spans
 	o = otlp.Options{
 		MaxAge: c.MaxAge.Std(), MaxBody: int64(c.MaxBody), MaxSpans: c.MaxSpans, Window: c.Window.Std(), Peers: c.Peers,
@@ -112,7 +112,7 @@ func (r *Receive) options(v *alone) (o otlp.Options, err error) {
 		if l.at == "" {
 			continue
 		}
-		if *l.to, err = net.Listen("tcp", l.at); err != nil {
+		if *l.to, err = new(net.ListenConfig).Listen(ctx, "tcp", l.at); err != nil {
 			return o, errors.Join(fmt.Errorf("receiver of spans: %w", err), closeAll(o.GRPC, o.HTTP))
 		}
 	}

@@ -133,10 +133,10 @@ func TestAShortFirstWindowShowsNoLimit(t *testing.T) {
 	for n := range 6 {
 		calls := at(2, func(string, int) float64 { return 2000 }, 2000)
 		for i := range calls {
-			switch {
-			case n == 0:
+			switch n {
+			case 0:
 				calls[i].requests, calls[i].service = 4, 3000
-			case n == 1:
+			case 1:
 				calls[i].service = 9000
 			}
 		}

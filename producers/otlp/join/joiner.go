@@ -79,7 +79,7 @@ func (j *Joiner) Add(now int64, s *span.Span) {
 	}
 	t := j.traces[key]
 	if t == nil {
-		t = j.open(key, now)
+		t = j.open(key)
 	}
 	heard := j.heard(now, s)
 	t.spans = append(t.spans, *s)
@@ -140,7 +140,7 @@ func (j *Joiner) Held() int { return j.held }
 // Stats are the totals until now.
 func (j *Joiner) Stats() Stats { return j.stats }
 
-func (j *Joiner) open(key span.Trace, now int64) *trace {
+func (j *Joiner) open(key span.Trace) *trace {
 	var t *trace
 	if n := len(j.spare); n > 0 {
 		t, j.spare = j.spare[n-1], j.spare[:n-1]
