@@ -189,10 +189,12 @@ func TestWhoLeavesIsCountedOut(t *testing.T) {
 		<-began
 		_ = w.Close()
 		a.settled(t, "web", site)
+		a.rows.await(t, 2*i+1)
 		broken := dial(t, a.point)
 		broken.send(t, "GET /broken HTTP/1.1\r\nHost: x\r\n\r\n")
 		_, _ = io.ReadAll(broken)
 		a.settled(t, "web", site)
+		a.rows.await(t, 2*i+2)
 	}
 	for i, row := range a.rows.await(t, 4) {
 		if want := []int32{499, 502}[i%2]; row.Status != want {
