@@ -1,0 +1,50 @@
+// Package threshold says at which backlog a coder should go over to another code
+// (PAPERS §3.2 to §3.4). It is pure: a delay model, a size, a number of connections
+// and limits go in; two lists of backlogs come out.
+//
+// # Model
+//
+// A task of B megabytes (1 MB = 10⁶ B) takes Delta(B) + Exp(mean Psi(B)),
+// both linear in B. A request of J megabytes under code (n,k) is n tasks of J/k, done
+// at the k-th success; the rest is cancelled. With H the harmonic numbers and r = n/k:
+//
+//	U(n,k) = n·Delta(J/k) + k·Psi(J/k)                     connections × time
+//	S(n,k) = Delta(J/k) + Psi(J/k)·(H(n) − H(n−k))         delay without a queue
+//	C(n,k) = L / U(n,k)                                    requests a unit of time
+//
+// # Thresholds
+//
+// Both kinds come from the same question: which code is best while q requests wait?
+// k and n fall as q rises. K[j−1] is the backlog at which the best k is j+½, N[j−1]
+// that at which the best n is j+½. A coder takes
+// k = 1 + #{j : q < K[j−1]} and n the same way, within k ≤ n ≤ RMax·k.
+//
+// [Uncorrected] is the paper's: the queue is M/M/1 with a server as fast as all L
+// connections together, and S is smoothed to Delta + Psi·ln(r/(r−1)). Setting the
+// derivatives of S + Wq by k and r to zero and dividing them leaves r as a function of
+// k alone, solved by bisection; Q follows.
+//
+// [Corrected] is for L connections. One request holds U/S of them on average, so the
+// queue has c = L·S/U servers, each with load rho = λU/L. In M/M/1 a request waits
+// with probability rho; with c servers it waits only when all are busy, and at equal
+// rho that is far rarer. Sakasegawa's closed form of the M/M/c wait, exact for c = 1
+// and within a few per cent of Erlang C otherwise,
+//
+//	Wq = (U/L)·rho^(e−1)/(1−rho),  e = √(2(c+1)),  so that  Q = λ·Wq = rho^e/(1−rho)
+//
+// takes the place of rho/(1−rho), and the Allen-Cunneen factor (1 + v²)/2 takes in
+// that a request is not exponential: v is the coefficient of variation of the k-th of
+// n. The form agrees with a simulation of static codes within a few per cent
+// (corrected_test.go). Codes are compared as they are, in whole numbers and with the
+// harmonic numbers, because codes without a spare chunk, (k,k), are often the best
+// ones, and ln(r/(r−1)) is infinite for them. The codes that are best at some rate are
+// the lower envelope of S + Wq. Where it goes over from one code to a smaller one, the
+// backlog of the one that is left is some times that of the one that is taken: between
+// them any threshold holds both, and the geometric mean is as far from each.
+// There is no constant to tune: everything follows from the model, J and L.
+//
+// # Failures
+//
+// [Model.Validate] and [Limits.Validate] say what cannot be used ([ErrInvalid]).
+// Nothing else fails: what is best nowhere gets a threshold of zero.
+package threshold
