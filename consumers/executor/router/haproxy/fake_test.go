@@ -148,6 +148,7 @@ func TestManyServers(t *testing.T) {
 		return "\n", false
 	})
 	target.o.Backends[0].Servers = map[string][]string{"east": names}
+	target.client.timeout = 20 * time.Second // it answers
 	if changes, err := target.Put(t.Context(), routertest.Table(1, 1, 0, 0)); err != nil || changes != n {
 		t.Fatal(changes, err)
 	}

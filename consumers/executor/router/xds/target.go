@@ -317,7 +317,9 @@ func (t *Target) Drain(ctx context.Context, r shares.Replica) (remaining int, er
 		return 0, err
 	}
 	mark := func(_ map[string]shares.Table, draining map[shares.Replica]bool) { draining[r] = true }
-	if _, err := t.change(ctx, shares.Table{}, mark); err != nil {
+	// Clients are waited for beyond ctx too, as long as Options.Wait says: what they
+	// have not heard of does not drain.
+	if _, err := t.change(context.WithoutCancel(ctx), shares.Table{}, mark); err != nil {
 		return 0, err
 	}
 	return router.Emptied(ctx, t.o.Clock, r, t.o.Running)
