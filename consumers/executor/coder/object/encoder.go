@@ -1,0 +1,224 @@
+package object
+
+import (
+	"crypto/md5" //nolint:gosec // S3 clients compare ETags, which are MD5.
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"time"
+)
+
+// Encoder codes one version, segment by segment. It keeps N/K times a segment of
+// memory and allocates nothing per segment once it has it. One goroutine uses it.
+type Encoder struct {
+	coding   Coding
+	segment  int64
+	version  Version
+	identity uint64
+	slab     slab
+	ahead    [1]byte
+	pending  bool // ahead holds the byte that follows the last segment
+	ended    bool
+	size     int64
+	sha, md5 hash.Hash
+}
+
+// NewEncoder makes an encoder of a coding in segments of so many bytes; 0 stands for
+// DefaultSegment. It returns ErrCoding for what there isn't.
+func NewEncoder(c Coding, segment int64) (*Encoder, error) {
+	if segment == 0 {
+		segment = DefaultSegment
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if err := (Shape{Layout: c.Layout, N: c.N, K: c.K, Segment: segment}).Validate(); err != nil {
+		return nil, err
+	}
+	return &Encoder{coding: c, segment: segment, sha: sha256.New(), md5: md5.New(), ended: true}, nil //nolint:gosec // see the import
+}
+
+// Reset begins a version of an object. The key and the version id are in every frame:
+// the pair must be used for one encoding only. It returns ErrDocument for a key or id
+// that a document can't hold.
+func (e *Encoder) Reset(key, id string) error {
+	if err := checkName("key", key, maxKey); err != nil {
+		return err
+	}
+	if err := checkName("version id", id, maxID); err != nil {
+		return err
+	}
+	sums := e.version.Sums[:0]
+	e.version = Version{Key: key, ID: id, Coding: e.coding, Sums: sums}
+	e.identity = identity(key, id)
+	e.pending, e.ended, e.size = false, false, 0
+	e.sha.Reset()
+	e.md5.Reset()
+	return nil
+}
+
+// Next reads and codes the next segment and says how it lies: the frames of its chunks
+// are had with Frames until the next call. The last segment is followed by io.EOF, an
+// empty object has that at once. Any other error is the reader's, or ErrTooLarge: the
+// version is to be given up then. The shape's Size is what was read so far, and right
+// for every offset of this segment.
+func (e *Encoder) Next(r io.Reader) (Shape, error) {
+	if e.ended {
+		if e.version.Key == "" {
+			return Shape{}, fmt.Errorf("%w: encoder without a version", ErrState)
+		}
+		return Shape{}, io.EOF
+	}
+	index := len(e.version.Sums) / e.coding.N
+	if (index+1)*e.coding.N > MaxStrips {
+		return Shape{}, fmt.Errorf("%w: more than %d segments of %d bytes", ErrTooLarge, index, e.segment)
+	}
+	// The segment is read where its data strips lie if they had no trailers between
+	// them, and moved apart once its length, and with it the strips', is known.
+	e.slab.fit(e.coding.N, e.coding.shape(e.segment, e.segment).stripOf(e.segment))
+	n, err := e.read(r, e.slab.memory[:e.segment])
+	if err != nil {
+		e.ended, e.version.Key = true, ""
+		return Shape{}, err
+	}
+	if n == 0 {
+		return Shape{}, io.EOF
+	}
+	e.size += int64(n)
+	s := e.coding.shape(e.size, e.segment)
+	e.sha.Write(e.slab.memory[:n])
+	e.md5.Write(e.slab.memory[:n])
+	if err := encode(&e.slab, s, index, n); err != nil {
+		return Shape{}, err
+	}
+	e.version.Sums = e.slab.seal(e.version.Sums, e.identity, index)
+	return s, nil
+}
+
+// read fills b as far as the reader goes, and looks one byte further to know whether
+// this is the end: an empty last segment must not exist. Only a plain io.EOF is an end;
+// io.ReadFull would hide a body that was cut off behind its own io.ErrUnexpectedEOF.
+func (e *Encoder) read(r io.Reader, b []byte) (int, error) {
+	n := 0
+	if e.pending {
+		n = copy(b, e.ahead[:])
+		e.pending = false
+	}
+	for idle := 0; ; {
+		into := b[n:]
+		if n == len(b) {
+			into = e.ahead[:]
+		}
+		m, err := r.Read(into)
+		if n == len(b) {
+			e.pending = m > 0
+		} else {
+			n += m
+		}
+		if idle++; m > 0 {
+			idle = 0
+		}
+		switch {
+		case err != nil && err != io.EOF: //nolint:errorlint // a wrapped io.EOF is no end
+			return n, fmt.Errorf("read: %w", err)
+		case err != nil:
+			// The byte ahead is a segment of its own, and then comes the end again.
+			e.ended = !e.pending
+			return n, nil
+		case e.pending:
+			return n, nil
+		case idle > maxIdleReads:
+			return n, fmt.Errorf("read: %w", io.ErrNoProgress)
+		}
+	}
+}
+
+// maxIdleReads is how often in a row a reader may give nothing and no error.
+const maxIdleReads = 100
+
+// encode turns a slab that begins with n bytes of an object into the N strips of a
+// segment.
+func encode(b *slab, s Shape, index, n int) error {
+	strip := int(s.StripBytes(index))
+	b.fit(s.N, int64(strip))
+	// From the last strip to the first, so that nothing is overwritten before it moved.
+	for i := s.K - 1; i >= 0; i-- {
+		from, to := min(i*strip, n), min((i+1)*strip, n)
+		moved := copy(b.strips[i], b.memory[from:to])
+		clear(b.strips[i][moved:])
+	}
+	if s.K == 1 {
+		for i := 1; i < s.N; i++ {
+			copy(b.strips[i], b.strips[0])
+		}
+		return nil
+	}
+	c, err := coderOf(s.N, s.K)
+	if err != nil {
+		return err
+	}
+	if err := c.Encode(b.strips); err != nil {
+		return fmt.Errorf("encode segment %d: %w", index, err)
+	}
+	return nil
+}
+
+// seal writes the trailers and appends the checksums.
+func (b *slab) seal(sums []uint64, identity uint64, index int) []uint64 {
+	for i := range b.strips {
+		f := b.frames(i, 1)
+		trail(f, identity, index, i)
+		sums = append(sums, sumOf(f))
+	}
+	return sums
+}
+
+// Frames are the bytes to store for count strips from first of the segment that Next
+// coded, until the next call of Next. They are the chunk that Shape.Run says.
+func (e *Encoder) Frames(first, count int) []byte { return e.slab.frames(first, count) }
+
+// Info is what a version's document says beside its coding.
+type Info struct {
+	// Time is when the version was written; whole microseconds are kept.
+	Time time.Time
+	// ETag is what clients see; empty stands for the MD5 in hex, as S3 has it for
+	// objects that weren't sent in parts.
+	ETag        string
+	ContentType string
+	// Metadata are the client's own, by name as the API gives them.
+	Metadata map[string]string
+	// Places is where each blob lies, Shape.Blobs of them in order.
+	Places []Place
+}
+
+// Finish gives the version once Next has said io.EOF, else ErrState. It returns
+// ErrDocument for what a document can't hold; it may be called again then. The version
+// is the caller's own.
+func (e *Encoder) Finish(info Info) (*Version, error) {
+	if !e.ended || e.version.Key == "" {
+		return nil, fmt.Errorf("%w: Finish before the end of the object", ErrState)
+	}
+	v := e.version
+	v.Shape = e.coding.shape(e.size, e.segment)
+	v.Sums = append([]uint64(nil), e.version.Sums...)
+	e.sha.Sum(v.SHA256[:0])
+	e.md5.Sum(v.MD5[:0])
+	v.Time = info.Time.UTC().Truncate(time.Microsecond)
+	v.ETag, v.ContentType = info.ETag, info.ContentType
+	if v.ETag == "" {
+		v.ETag = hex.EncodeToString(v.MD5[:])
+	}
+	if len(info.Metadata) > 0 {
+		v.Metadata = make(map[string]string, len(info.Metadata))
+		for name, value := range info.Metadata {
+			v.Metadata[name] = value
+		}
+	}
+	v.Places = append([]Place(nil), info.Places...)
+	if err := v.Validate(); err != nil {
+		return nil, err
+	}
+	return &v, nil
+}
