@@ -34,8 +34,11 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// top is the greatest n for k: the share of redundancy and the cap on requests.
-func (l Limits) top(k int) int { return min(l.NMax, int(math.Floor(l.RMax*float64(k)+1e-9))) }
+// top is the greatest n for k: the share of redundancy, the cap on requests, and the
+// connections, for tasks that cannot all run at once are no faster than fewer.
+func (l Limits) top(k int) int {
+	return min(l.NMax, l.Connections, int(math.Floor(l.RMax*float64(k)+1e-9)))
+}
 
 // Table is thresholds on the smoothed number of waiting requests. Both lists fall, or
 // stay: K[j−1] is where k goes over from j+1 to j.
