@@ -93,17 +93,18 @@ type Decision struct {
 // Command is what executors apply: exactly one payload, that of its kind.
 // Tables are idempotent by (kind, scope, epoch); moves by (owner, version).
 type Command struct {
-	Version    int         `json:"version"`
-	Kind       Kind        `json:"kind"`
-	Scope      string      `json:"scope"`
-	Epoch      uint64      `json:"epoch"`
-	Window     Window      `json:"window"`
-	Mode       Mode        `json:"mode"`
-	TTL        string      `json:"ttl"` // Go duration, from the message's server time
-	Reason     Reason      `json:"reason"`
-	Supersedes uint64      `json:"supersedes,omitempty"`
-	Placement  *Moves      `json:"placement,omitempty"`
-	Split      *SplitTable `json:"split,omitempty"`
+	Version    int          `json:"version"`
+	Kind       Kind         `json:"kind"`
+	Scope      string       `json:"scope"`
+	Epoch      uint64       `json:"epoch"`
+	Window     Window       `json:"window"`
+	Mode       Mode         `json:"mode"`
+	TTL        string       `json:"ttl"` // Go duration, from the message's server time
+	Reason     Reason       `json:"reason"`
+	Supersedes uint64       `json:"supersedes,omitempty"`
+	Placement  *Moves       `json:"placement,omitempty"`
+	Split      *SplitTable  `json:"split,omitempty"`
+	Coding     *CodingTable `json:"coding,omitempty"`
 }
 
 // Moves is the payload of placement.

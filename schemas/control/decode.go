@@ -74,6 +74,14 @@ func DecodeCommand(body []byte) (*Command, error) {
 	case m.Split != nil:
 		c.split(m.Split)
 	}
+	switch {
+	case m.Kind == Coding && m.Coding == nil:
+		c.fail("coding", "", "a table")
+	case m.Kind != Coding && m.Coding != nil:
+		c.fail("coding", "a table", "nothing, in a command of kind "+string(m.Kind))
+	case m.Coding != nil:
+		c.coding(m.Coding)
+	}
 	if c.err != nil {
 		return nil, c.err
 	}

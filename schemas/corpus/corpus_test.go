@@ -150,6 +150,15 @@ func TestGoodOldAndNewerMessagesAreRead(t *testing.T) {
 var faults = map[string]struct{ schema, decoder string }{
 	"batch-half":                      {"", "metadata of"},
 	"batch-without-time":              {"", "column time: missing, expected timestamp[us, UTC]"},
+	"command-coding-fewer-n":          {"", "field coding.write.n: got \"0 thresholds\", expected at least as many as of k"},
+	"command-coding-less-than-whole":  {"/coding/read/r_max: minimum: got 0.5, want 1", "field coding.read.r_max: got \"0.5\", expected 1 to 128"},
+	"command-coding-missing":          {"missing property 'coding'", "field coding: got \"\", expected a table"},
+	"command-coding-negative":         {"/coding/model/read/psi_ms: minimum: got -10, want 0", "field coding.model.read.psi_ms: got \"-10\", expected 0 or more"},
+	"command-coding-of-split":         {"missing property 'split'", "field split: got \"\", expected a table"},
+	"command-coding-rising":           {"", "field coding.read.k[1]: got \"0.954\", expected 0 or more, at most the one before it"},
+	"command-coding-too-many":         {"/coding/write/k: maxItems: got 32, want 31", "field coding.write.k: got \"32 thresholds\", expected a list of at most 31"},
+	"command-coding-unknown-policy":   {"/coding/policy: value must be one of", "field coding.policy: got \"fastest\", expected tofec, greedy, static, replicate or hedge"},
+	"command-coding-without-n":        {"missing property 'n'", "field coding.write.n: got \"0 thresholds\", expected a list of at most 127"},
 	"command-long-owner":              {"/placement/moves/0/owner: maxLength: got 1,025, want 1,024", "field placement.moves[0]"},
 	"command-long-owner-in-bytes":     {"", "expected owner of at most 1024 bytes"},
 	"command-move-to-itself":          {"", "expected owner of at most 1024 bytes, from, another to"},
@@ -315,6 +324,7 @@ func TestOlderAndNewerVersionsReadAsThisOne(t *testing.T) {
 	same(read(corpus.Newer, "batch", "added-columns"), whole)
 	same(read(corpus.Newer, "pane", "added-value"), read(corpus.Good, "pane", "traffic"))
 	same(read(corpus.Newer, "command", "added-payload"), read(corpus.Good, "command", "moves"))
+	same(read(corpus.Newer, "command", "added-to-coding"), read(corpus.Good, "command", "coding"))
 	same(read(corpus.Newer, "decision", "added-field"), read(corpus.Good, "decision", "overhead"))
 	same(read(corpus.Newer, "outcome", "added-field"), read(corpus.Good, "outcome", "move"))
 	same(read(corpus.Newer, "location", "added-field"), read(corpus.Good, "location", "live"))
