@@ -111,6 +111,7 @@ defaults
   timeout check 10s
   load-server-state-from-file global
   option httpchk GET /health
+  option idle-close-on-response
   default-server check inter 100ms fall 2 rise 1
   balance roundrobin
 frontend in

@@ -58,6 +58,7 @@ defaults
   timeout check 10s
   load-server-state-from-file global
   option httpchk GET /health
+  option idle-close-on-response
   default-server check inter 20ms fall 1 rise 1
   balance roundrobin
 frontend in
