@@ -83,14 +83,17 @@ func BenchmarkAgainstBare(b *testing.B) {
 				m.fit(s.N, s.StripBytes(0))
 				data, sums := noise(1, int(size)), make([]uint64, 0, s.N)
 				turns(b, size, func() {
-					copy(m.memory, data)
-					if err := encode(&m, s, 0, len(data)); err != nil {
+					for at := 0; at < len(data); { // as Encoder reads
+						at += copy(m.rest(at, len(data)), data[at:])
+					}
+					m.pad(s.K, len(data))
+					if err := encode(&m, s); err != nil {
 						b.Fatal(err)
 					}
 					sums = m.seal(sums[:0], 1, 0)
 				}, func() {
 					for i := range s.K { // the same bytes come in
-						copy(r.strips[i], data[i*len(data)/s.K:])
+						copy(r.strips[i], data[min(i*len(r.strips[i]), len(data)):])
 					}
 					r.encode(b)
 				})
@@ -167,6 +170,7 @@ func BenchmarkEncoder(b *testing.B) {
 				if err := e.Reset("k", "v"); err != nil {
 					b.Fatal(err)
 				}
+				e.Expect(int64(size))
 				if _, err := e.Next(r); err != nil {
 					b.Fatal(err)
 				}

@@ -22,6 +22,7 @@ type Encoder struct {
 	pending  bool // ahead holds the byte that follows the last segment
 	ended    bool
 	size     int64
+	expected int64
 	sha, md5 hash.Hash
 }
 
@@ -53,11 +54,16 @@ func (e *Encoder) Reset(key, id string) error {
 	sums := e.version.Sums[:0]
 	e.version = Version{Key: key, ID: id, Coding: e.coding, Sums: sums}
 	e.identity = identity(key, id)
-	e.pending, e.ended, e.size = false, false, 0
+	e.pending, e.ended, e.size, e.expected = false, false, 0, -1
 	e.sha.Reset()
 	e.md5.Reset()
 	return nil
 }
+
+// Expect says how many bytes the version will have, as a client's Content-Length does;
+// below 0 is unknown. It is a hint: where it is right strips are read into their places,
+// where it is wrong they are moved there. Reset forgets it.
+func (e *Encoder) Expect(size int64) { e.expected = size }
 
 // Next reads and codes the next segment and says how it lies: the frames of its chunks
 // are had with Frames until the next call. The last segment is followed by io.EOF, an
@@ -71,84 +77,103 @@ func (e *Encoder) Next(r io.Reader) (Shape, error) {
 		}
 		return Shape{}, io.EOF
 	}
+	s, err := e.next(r)
+	if err != nil && err != io.EOF {
+		e.ended, e.version.Key = true, ""
+	}
+	return s, err
+}
+
+func (e *Encoder) next(r io.Reader) (Shape, error) {
 	index := len(e.version.Sums) / e.coding.N
 	if (index+1)*e.coding.N > MaxStrips {
 		return Shape{}, fmt.Errorf("%w: more than %d segments of %d bytes", ErrTooLarge, index, e.segment)
 	}
-	// The segment is read where its data strips lie if they had no trailers between
-	// them, and moved apart once its length, and with it the strips', is known.
-	e.slab.fit(e.coding.N, e.coding.shape(e.segment, e.segment).stripOf(e.segment))
-	n, err := e.read(r, e.slab.memory[:e.segment])
+	plan := e.plan(e.segment)
+	if e.expected > e.size && e.expected-e.size < e.segment {
+		plan = e.plan(e.expected - e.size)
+	}
+	e.slab.fit(plan.N, plan.StripBytes(index))
+	n, err := e.read(r, 0, int(plan.Size-e.size))
+	if err == nil && !e.ended && plan.Size-e.size < e.segment { // more than was expected
+		plan = e.plan(e.segment)
+		e.slab.move(n, plan.N, plan.StripBytes(index))
+		n, err = e.read(r, n, int(e.segment))
+	}
 	if err != nil {
-		e.ended, e.version.Key = true, ""
 		return Shape{}, err
 	}
 	if n == 0 {
 		return Shape{}, io.EOF
 	}
 	e.size += int64(n)
-	s := e.coding.shape(e.size, e.segment)
-	e.sha.Write(e.slab.memory[:n])
-	e.md5.Write(e.slab.memory[:n])
-	if err := encode(&e.slab, s, index, n); err != nil {
-		return Shape{}, err
+	s := e.plan(0)
+	if strip := s.StripBytes(index); s.N != plan.N || s.K != plan.K || strip != plan.StripBytes(index) {
+		e.slab.move(n, s.N, strip)
+	}
+	e.slab.pad(s.K, n)
+	e.digest(n)
+	if err := encode(&e.slab, s); err != nil {
+		return Shape{}, fmt.Errorf("encode segment %d: %w", index, err)
 	}
 	e.version.Sums = e.slab.seal(e.version.Sums, e.identity, index)
 	return s, nil
 }
 
-// read fills b as far as the reader goes, and looks one byte further to know whether
-// this is the end: an empty last segment must not exist. Only a plain io.EOF is an end;
-// io.ReadFull would hide a body that was cut off behind its own io.ErrUnexpectedEOF.
-func (e *Encoder) read(r io.Reader, b []byte) (int, error) {
-	n := 0
+// plan is the shape if so many bytes more are all there is.
+func (e *Encoder) plan(more int64) Shape { return e.coding.shape(e.size+more, e.segment) }
+
+// read fills the data strips from byte n on until they hold limit bytes, and looks one
+// byte further to know whether this is the end: an empty last segment must not exist.
+// Only a plain io.EOF is an end; io.ReadFull would hide a body that was cut off behind
+// its own io.ErrUnexpectedEOF.
+func (e *Encoder) read(r io.Reader, n, limit int) (int, error) {
 	if e.pending {
-		n = copy(b, e.ahead[:])
+		e.slab.rest(n, limit)[0] = e.ahead[0]
 		e.pending = false
+		n++
 	}
-	for idle := 0; ; {
-		into := b[n:]
-		if n == len(b) {
-			into = e.ahead[:]
+	for idle := 0; idle < maxIdleReads; idle++ {
+		into := e.ahead[:]
+		if n < limit {
+			into = e.slab.rest(n, limit)
 		}
 		m, err := r.Read(into)
-		if n == len(b) {
+		if n == limit {
 			e.pending = m > 0
 		} else {
 			n += m
 		}
-		if idle++; m > 0 {
-			idle = 0
-		}
-		switch {
-		case err != nil && err != io.EOF: //nolint:errorlint // a wrapped io.EOF is no end
+		if err != nil && err != io.EOF { // a wrapped io.EOF is no end
 			return n, fmt.Errorf("read: %w", err)
-		case err != nil:
+		}
+		if atEnd := err != nil; atEnd || e.pending {
 			// The byte ahead is a segment of its own, and then comes the end again.
-			e.ended = !e.pending
+			e.ended = atEnd && !e.pending
 			return n, nil
-		case e.pending:
-			return n, nil
-		case idle > maxIdleReads:
-			return n, fmt.Errorf("read: %w", io.ErrNoProgress)
+		}
+		if m > 0 {
+			idle = -1
 		}
 	}
+	return n, fmt.Errorf("read: %w", io.ErrNoProgress)
 }
 
 // maxIdleReads is how often in a row a reader may give nothing and no error.
 const maxIdleReads = 100
 
-// encode turns a slab that begins with n bytes of an object into the N strips of a
-// segment.
-func encode(b *slab, s Shape, index, n int) error {
-	strip := int(s.StripBytes(index))
-	b.fit(s.N, int64(strip))
-	// From the last strip to the first, so that nothing is overwritten before it moved.
-	for i := s.K - 1; i >= 0; i-- {
-		from, to := min(i*strip, n), min((i+1)*strip, n)
-		moved := copy(b.strips[i], b.memory[from:to])
-		clear(b.strips[i][moved:])
+// digest adds the n bytes in the data strips to the hashes of the whole.
+func (e *Encoder) digest(n int) {
+	for at := 0; at < n; {
+		b := e.slab.rest(at, n)
+		e.sha.Write(b)
+		e.md5.Write(b)
+		at += len(b)
 	}
+}
+
+// encode makes the other strips of a segment from its data strips.
+func encode(b *slab, s Shape) error {
 	if s.K == 1 {
 		for i := 1; i < s.N; i++ {
 			copy(b.strips[i], b.strips[0])
@@ -159,20 +184,7 @@ func encode(b *slab, s Shape, index, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Encode(b.strips); err != nil {
-		return fmt.Errorf("encode segment %d: %w", index, err)
-	}
-	return nil
-}
-
-// seal writes the trailers and appends the checksums.
-func (b *slab) seal(sums []uint64, identity uint64, index int) []uint64 {
-	for i := range b.strips {
-		f := b.frames(i, 1)
-		trail(f, identity, index, i)
-		sums = append(sums, sumOf(f))
-	}
-	return sums
+	return c.Encode(b.strips)
 }
 
 // Frames are the bytes to store for count strips from first of the segment that Next

@@ -63,7 +63,7 @@ func TestABodyThatEndsTooSoon(t *testing.T) {
 		for name, err := range map[string]error{
 			"unexpected": io.ErrUnexpectedEOF, "wrapped": fmt.Errorf("body: %w", io.EOF), "own": cut, "none": nil,
 		} {
-			var end io.Reader = iotest.ErrReader(err)
+			end := iotest.ErrReader(err)
 			if err == nil {
 				end, err = idle{}, io.ErrNoProgress
 			}
@@ -126,8 +126,8 @@ func TestEncoderOutOfOrder(t *testing.T) {
 	}
 }
 
-// TestTooLargeForItsSegments: with segments of 4 KiB the strips of a document end at
-// 36 MB; the encoder says so rather than to write what can't be named.
+// TestTooLargeForItsSegments: the encoder stops before strips that no document can
+// name. What came before them is taken as read.
 func TestTooLargeForItsSegments(t *testing.T) {
 	t.Parallel()
 	e, err := NewEncoder(SpreadCoding(64, 64), MinSegment)
@@ -137,14 +137,63 @@ func TestTooLargeForItsSegments(t *testing.T) {
 	if err := e.Reset("k", "v"); err != nil {
 		t.Fatal(err)
 	}
-	zeros := io.LimitReader(zero{}, MinSegment*(MaxStrips/64)+1)
-	segments := 0
-	for ; err == nil; segments++ {
-		_, err = e.Next(zeros)
+	e.version.Sums = make([]uint64, MaxStrips-64)
+	e.size = MinSegment * (MaxStrips/64 - 1)
+	if s, err := e.Next(zero{}); err != nil || s.Validate() != nil {
+		t.Errorf("the last that fits: %v, %v", err, s.Validate())
 	}
-	if !errors.Is(err, ErrTooLarge) || segments != MaxStrips/64+1 {
-		t.Errorf("%v at segment %d", err, segments)
+	if _, err := e.Next(zero{}); !errors.Is(err, ErrTooLarge) {
+		t.Error(err)
 	}
+	if _, err := e.Finish(Info{}); !errors.Is(err, ErrState) {
+		t.Error(err)
+	}
+}
+
+// TestExpectIsAHint: right or wrong, the frames are the same.
+func TestExpectIsAHint(t *testing.T) {
+	t.Parallel()
+	for _, c := range []Coding{SharedCoding(), SpreadCoding(4, 2), SpreadCoding(64, 33), SpreadCoding(3, 1)} {
+		for _, size := range []int{0, 1, 63, 64, 200, 4000, 4095, 4096, 4097, 9000} {
+			data := noise(21, size)
+			want := put(t, c, 4096, "k", "v", data)
+			for _, hint := range []int64{-1, 0, 1, 64, 130, int64(size) - 1, int64(size), int64(size) + 1, 2 * int64(size), 4096, 1 << 40} {
+				e, err := NewEncoder(c, 4096)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := encodeAll(t, e, hint, bytes.NewReader(data)); !slices.Equal(got.Sums, want.Sums) || got.SHA256 != want.SHA256 || got.Shape != want.Shape {
+					t.Fatalf("%v: %d bytes, %d expected: another encoding", c, size, hint)
+				}
+			}
+		}
+	}
+}
+
+func encodeAll(t *testing.T, e *Encoder, hint int64, r io.Reader) *Version {
+	t.Helper()
+	if err := e.Reset("k", "v"); err != nil {
+		t.Fatal(err)
+	}
+	e.Expect(hint)
+	var info Info
+	for {
+		s, err := e.Next(r)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := len(info.Places); i < s.Blobs(); i++ {
+			info.Places = append(info.Places, Place{"s", fmt.Sprint(i)})
+		}
+	}
+	v, err := e.Finish(info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 type zero struct{}

@@ -43,15 +43,15 @@ func sumOf(frame []byte) uint64 { return xxh3.Hash(frame) }
 type Kind uint8
 
 const (
-	// Missing: the store had nothing there, or was not asked with success.
+	// Missing says that the store had nothing there, or was not asked with success.
 	Missing Kind = iota + 1
-	// Truncated: the answer ended before the frame did.
+	// Truncated says that the answer ended before the frame did.
 	Truncated
-	// Damaged: the trailer names this position, and the checksum fails.
+	// Damaged says that the trailer names this position, and the checksum fails.
 	Damaged
-	// Misplaced: a frame of this version, of another position.
+	// Misplaced says that it is a frame of this version, of another position.
 	Misplaced
-	// Foreign: the trailer names no position of this version: a frame of another
+	// Foreign says that the trailer names no position of this version: a frame of another
 	// version or object, or bytes that are none.
 	Foreign
 )

@@ -4,21 +4,28 @@ import (
 	"bytes"
 	"errors"
 	"math/bits"
+	"os"
 	"testing"
 )
 
 // TestAnyKChunksOfSharedRebuild tries every set of k of the 2k chunks, for every k, of
-// one stored object; and every set of k−1, which must not be enough.
+// one stored object; and every set of k−1, which must not be enough. Of the sets of 5
+// and 6 CI tries every seventh, PENSTOCK_WHOLE=1 all: inverting matrices is slow under
+// the race detector.
 func TestAnyKChunksOfSharedRebuild(t *testing.T) {
 	t.Parallel()
 	data := noise(1, 2*4096+3000)
 	s := put(t, SharedCoding(), 4096, "k", "v", data)
 	d := decoderOf(t, s.Version)
 	var out bytes.Buffer
+	tried := 0
 	for k := 1; k <= 6; k++ {
 		n := 2 * k
-		for set := uint(0); set < 1<<n; set++ {
+		for set := range uint(1) << n {
 			if size := bits.OnesCount(set); size != k && size != k-1 {
+				continue
+			}
+			if tried++; k > 4 && tried%7 != 0 && os.Getenv("PENSTOCK_WHOLE") == "" {
 				continue
 			}
 			segment := int(set) % s.Shape.Segments()
@@ -63,7 +70,7 @@ func TestAnyNMinusKBlobsOfSpreadMayBeLost(t *testing.T) {
 		for k := 1; k <= n; k++ {
 			s := put(t, SpreadCoding(n, k), 4096, "k", "v", data)
 			d := decoderOf(t, s.Version)
-			for set := uint(0); set < 1<<n; set++ {
+			for set := range uint(1) << n {
 				got, err := s.read(t, d, 0, int64(len(data)), func(_, strip int) bool { return set>>strip&1 == 1 })
 				if bits.OnesCount(set) < k {
 					if !errors.Is(err, ErrTooFew) || len(got) > 0 {

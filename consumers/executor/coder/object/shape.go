@@ -33,9 +33,10 @@ const (
 	MaxSpread = 64
 	// DefaultSegment is how many bytes of an object are coded together.
 	DefaultSegment = 8 << 20
-	// MinSegment and MaxSegment bound the bytes of a segment. An encoder or decoder
-	// needs N/K times that.
+	// MinSegment is the fewest bytes of a segment.
 	MinSegment = 4 << 10
+	// MaxSegment is the most bytes of a segment. Encoders and decoders keep N/K times
+	// a segment.
 	MaxSegment = 256 << 20
 	// MaxStrips bounds the strips of all segments, and with them the document.
 	MaxStrips = 1 << 20

@@ -1,0 +1,83 @@
+package object
+
+// slab is the memory of one segment: N frames on end, and the strips in them.
+type slab struct {
+	memory []byte
+	strips [][]byte
+	strip  int
+}
+
+// fit makes the slab one of n strips of the given bytes. Memory grows and is kept, and
+// so is what stands in it.
+func (b *slab) fit(n int, strip int64) {
+	b.strip = int(strip)
+	need := n * (b.strip + TrailerBytes)
+	if cap(b.memory) < need {
+		grown := make([]byte, need)
+		copy(grown, b.memory[:cap(b.memory)])
+		b.memory = grown
+	}
+	b.memory = b.memory[:need]
+	if cap(b.strips) < n {
+		b.strips = make([][]byte, n)
+	}
+	b.strips = b.strips[:n]
+	for i := range b.strips {
+		b.present(i, true)
+	}
+}
+
+// frames are count frames from first. Their capacity ends with them.
+func (b *slab) frames(first, count int) []byte {
+	f := b.strip + TrailerBytes
+	return b.memory[first*f : (first+count)*f : (first+count)*f]
+}
+
+// present sets whether the coder sees strip i; one that it doesn't has no length and
+// the memory into which it is to be rebuilt.
+func (b *slab) present(i int, there bool) {
+	at := i * (b.strip + TrailerBytes)
+	length := 0
+	if there {
+		length = b.strip
+	}
+	b.strips[i] = b.memory[at : at+length : at+b.strip]
+}
+
+// rest is the memory of data from byte at to the end of its strip, or to limit.
+func (b *slab) rest(at, limit int) []byte {
+	i, from := at/b.strip, at%b.strip
+	return b.strips[i][from:min(b.strip, from+limit-at)]
+}
+
+// move turns n bytes of data in strips of one length into such in n strips of another.
+func (b *slab) move(bytes, n int, strip int64) {
+	old := b.strip
+	for at := old; at < bytes; at += old { // close up, from the front
+		i := at / old
+		copy(b.memory[at:], b.strips[i][:min(old, bytes-at)])
+	}
+	b.fit(n, strip)
+	for i := (bytes - 1) / b.strip; i > 0; i-- { // move apart, from the back
+		copy(b.strips[i], b.memory[i*b.strip:min((i+1)*b.strip, bytes)])
+	}
+}
+
+// pad clears what follows n bytes in k data strips.
+func (b *slab) pad(k, n int) {
+	for limit := k * b.strip; n < limit; {
+		r := b.rest(n, limit)
+		clear(r)
+		n += len(r)
+	}
+}
+
+// seal writes the trailers and appends the checksums.
+func (b *slab) seal(sums []uint64, identity uint64, index int) []uint64 {
+	for i := range b.strips {
+		f := b.frames(i, 1)
+		trail(f, identity, index, i)
+		sums = append(sums, sumOf(f))
+	}
+	return sums
+}
