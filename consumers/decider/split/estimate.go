@@ -51,7 +51,9 @@ func (t *Policy) mean(s series) (us float64, samples int64) {
 }
 
 // changed reports whether the newest two windows agree with each other within
-// 30 % (or 1 ms) and not with the older ones within a factor of two (and 5 ms).
+// 30 % (or 1 ms, or a tenth of their distance from the older ones: of few samples
+// one that was held up moves the mean) and not with the older ones within a factor
+// of two (and 5 ms).
 func (t *Policy) changed(s series) bool {
 	if len(s) < 3 || s[0].count < t.leastSamples() || s[1].count < t.leastSamples() || t.weight(s[1].window) == 0 {
 		return false
@@ -68,11 +70,12 @@ func (t *Policy) changed(s series) bool {
 	}
 	of := func(sum, count int64) float64 { return float64(sum) / float64(count) }
 	a, b, old := of(s[0].sum, s[0].count), of(s[1].sum, s[1].count), of(sum, count)
-	if math.Abs(a-b) > max(1000, 0.3*max(a, b)) {
+	now := of(s[0].sum+s[1].sum, s[0].count+s[1].count)
+	apart := math.Abs(now - old)
+	if math.Abs(a-b) > max(1000, 0.3*max(a, b), 0.1*apart) {
 		return false
 	}
-	now := of(s[0].sum+s[1].sum, s[0].count+s[1].count)
-	return math.Abs(now-old) > 5000 && (now > 2*old || old > 2*now)
+	return apart > 5000 && (now > 2*old || old > 2*now)
 }
 
 // rate is the number of calls a second of links or of a replica together,
