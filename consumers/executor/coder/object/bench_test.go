@@ -79,7 +79,7 @@ func BenchmarkAgainstBare(b *testing.B) {
 			s := c.shape(size, DefaultSegment)
 			lost := min(s.K, s.N-s.K) / 2
 			b.Run(fmt.Sprintf("%v-%d-%d/%dKiB/encode", c.Layout, c.N, c.K, size>>10), func(b *testing.B) {
-				r, m := newBare(b, s), slab{}
+				r, m := newBare(b, s), slab{layout: c.Layout}
 				m.fit(s.N, s.StripBytes(0))
 				data, sums := noise(1, int(size)), make([]uint64, 0, s.N)
 				turns(b, size, func() {

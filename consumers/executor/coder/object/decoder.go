@@ -34,6 +34,7 @@ func (d *Decoder) Reset(v *Version) error {
 		return err
 	}
 	d.version, d.identity, d.begun = v, identity(v.Key, v.ID), false
+	d.slab.layout = v.Shape.Layout
 	d.state = slices.Grow(d.state[:0], v.Shape.N)[:v.Shape.N]
 	d.wanted = slices.Grow(d.wanted[:0], v.Shape.N)[:v.Shape.N]
 	return nil
@@ -58,7 +59,8 @@ func (d *Decoder) check(first, count int) error {
 	switch {
 	case !d.begun:
 		return fmt.Errorf("%w: no segment was begun", ErrState)
-	case first < 0 || count < 1 || first > len(d.state)-count:
+	case first < 0 || count < 1 || first > len(d.state)-count,
+		d.slab.layout == Spread && count > 1:
 		return fmt.Errorf("%w: strips %d and %d after it of %d", ErrRange, first, count-1, len(d.state))
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"crypto/md5" //nolint:gosec // S3 clients compare ETags, which are MD5.
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -38,7 +39,7 @@ func NewEncoder(c Coding, segment int64) (*Encoder, error) {
 	if err := (Shape{Layout: c.Layout, N: c.N, K: c.K, Segment: segment}).Validate(); err != nil {
 		return nil, err
 	}
-	return &Encoder{coding: c, segment: segment, sha: sha256.New(), md5: md5.New(), ended: true}, nil //nolint:gosec // see the import
+	return &Encoder{coding: c, segment: segment, slab: slab{layout: c.Layout}, sha: sha256.New(), md5: md5.New(), ended: true}, nil //nolint:gosec // see the import
 }
 
 // Reset begins a version of an object. The key and the version id are in every frame:
@@ -78,7 +79,7 @@ func (e *Encoder) Next(r io.Reader) (Shape, error) {
 		return Shape{}, io.EOF
 	}
 	s, err := e.next(r)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		e.ended, e.version.Key = true, ""
 	}
 	return s, err
@@ -144,7 +145,11 @@ func (e *Encoder) read(r io.Reader, n, limit int) (int, error) {
 		} else {
 			n += m
 		}
-		if err != nil && err != io.EOF { // a wrapped io.EOF is no end
+		switch {
+		case err == nil || err == io.EOF:
+		case errors.Is(err, io.EOF): // a wrapped io.EOF is no end, nor must it look like one
+			return n, fmt.Errorf("read: %w: %v", io.ErrUnexpectedEOF, err) //nolint:errorlint // see above
+		default:
 			return n, fmt.Errorf("read: %w", err)
 		}
 		if atEnd := err != nil; atEnd || e.pending {
