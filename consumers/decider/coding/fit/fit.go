@@ -110,7 +110,7 @@ func (r *Result) judge(d, p *system) {
 	pb, ps = p.deviations(false)
 	alone := [4]float64{db, ds, pb, ps}
 	for i, v := range values {
-		r.Intervals[i] = Interval{Low: max(0, v-z95*all[i]), High: v + z95*all[i]}
+		r.Intervals[i] = Interval{Low: max(0, v-float64(z95*all[i])), High: v + float64(z95*all[i])}
 		if !(alone[i] <= max(v, 0.1)) {
 			r.Untold = append(r.Untold, names[i])
 		}
@@ -200,7 +200,7 @@ func (s *sizes) first() (least, off float64) {
 // expose adds up the time beyond delta, up to the cut.
 func (s *sizes) expose() {
 	s.ended, s.exposed, s.outliers = 0, 0, 0
-	end := s.delta + cut*s.psi
+	end := s.delta + float64(cut*s.psi)
 	for i, b := range s.done.Index {
 		n := float64(s.done.Counts[i])
 		if i < s.short {
@@ -209,15 +209,15 @@ func (s *sizes) expose() {
 		}
 		d := middle(b)
 		if d > end {
-			s.exposed += n * (end - s.delta)
+			s.exposed += float64(n * (end - s.delta))
 			s.outliers += s.done.Counts[i]
 			continue
 		}
 		s.ended += n
-		s.exposed += n * max(0, d-s.delta)
+		s.exposed += float64(n * max(0, d-s.delta))
 	}
 	for i, b := range s.cancelled.Index {
-		s.exposed += float64(s.cancelled.Counts[i]) * max(0, min(middle(b), end)-s.delta)
+		s.exposed += float64(float64(s.cancelled.Counts[i]) * max(0, min(middle(b), end)-s.delta))
 	}
 	s.ended = max(s.ended, 1)
 }

@@ -43,6 +43,9 @@
 // them any threshold holds both, and the geometric mean is as far from each.
 // There is no constant to tune: everything follows from the model, J and L.
 //
+// Products that are added are rounded first (float64(a·b) + c): without it a compiler
+// may fuse them, and another machine would decide by other last bits (DESIGN §3.3).
+//
 // # Failures
 //
 // [Model.Validate] and [Limits.Validate] say what cannot be used ([ErrInvalid]).

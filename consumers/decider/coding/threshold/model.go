@@ -38,21 +38,21 @@ func (m Model) Validate() error {
 }
 
 // Fixed is the fixed part of a task of b megabytes, ms.
-func (m Model) Fixed(b float64) float64 { return m.Delta + m.DeltaPerMB*b }
+func (m Model) Fixed(b float64) float64 { return m.Delta + float64(m.DeltaPerMB*b) }
 
 // Mean is the mean of the exponential part of a task of b megabytes, ms.
-func (m Model) Mean(b float64) float64 { return m.Psi + m.PsiPerMB*b }
+func (m Model) Mean(b float64) float64 { return m.Psi + float64(m.PsiPerMB*b) }
 
 // Usage is U(n,k) in connections × ms of a request of j megabytes.
 func (m Model) Usage(j float64, n, k int) float64 {
 	b := j / float64(k)
-	return float64(n)*m.Fixed(b) + float64(k)*m.Mean(b)
+	return float64(float64(n)*m.Fixed(b)) + float64(float64(k)*m.Mean(b))
 }
 
 // Service is S(n,k) in ms: the delay of a request that need not queue.
 func (m Model) Service(j float64, n, k int) float64 {
 	b := j / float64(k)
-	return m.Fixed(b) + m.Mean(b)*(harmonic(n)-harmonic(n-k))
+	return m.Fixed(b) + float64(m.Mean(b)*(harmonic(n)-harmonic(n-k)))
 }
 
 // Capacity is C(n,k) in requests a second over l connections.

@@ -41,11 +41,12 @@ func Uncorrected(m Model, l Limits) (Table, error) {
 // Best is the point of the paper's optimum for k: r(k) by bisection, then Q(k).
 func Best(m Model, l Limits, k float64) Point {
 	j := l.SizeMB
+	fixed := float64(m.Delta*k) + float64(m.DeltaPerMB*j)
 	// The two conditions of PAPERS §3.3 divided by each other: positive while r is
 	// below r(k). Near 1 the first term grows as 1/(r−1), the second as its logarithm.
 	apart := func(r float64) float64 {
-		return (m.Psi+m.Delta*r)*(m.Psi+m.PsiPerMB*j/k)/(r*(r-1)) -
-			(m.Delta*k+m.DeltaPerMB*j)*(j/(k*k))*(m.DeltaPerMB+m.PsiPerMB*math.Log(r/(r-1)))
+		return float64((m.Psi+float64(m.Delta*r))*m.Mean(j/k)/(r*(r-1))) -
+			float64(fixed*(j/(k*k))*(m.DeltaPerMB+float64(m.PsiPerMB*math.Log(r/(r-1)))))
 	}
 	low, high := 0.0, math.Log(mostR) // of log(r−1)
 	low = -high
@@ -58,7 +59,7 @@ func Best(m Model, l Limits, k float64) Point {
 		}
 	}
 	r := 1 + math.Exp((low+high)/2)
-	g := float64(l.Connections) * (m.Psi + m.PsiPerMB*j/k) / (r * (r - 1) * (m.Delta*k + m.DeltaPerMB*j))
+	g := float64(l.Connections) * m.Mean(j/k) / (r * (r - 1) * fixed)
 	// G = 1/(1−rho)² − 1 is L times the derivative of the wait by U.
 	rho := 1 - 1/math.Sqrt(1+g)
 	return Point{K: k, R: r, Q: rho * rho / (1 - rho)}

@@ -1,0 +1,187 @@
+package coding
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	"penstock/schemas/control"
+)
+
+// maxTables is how many tables a store remembers for a rollback.
+const maxTables = 64
+
+// badInARow is how many tables in a row nobody takes before the outcomes contradict
+// the policy.
+const badInARow = 3
+
+var texts = map[string]string{
+	FirstTable: "the store has no table yet", PolicyChanged: "another policy or cap", ModelChanged: "its delays or sizes are others",
+	Renewed: "the table in force, before its time is over", RolledBack: "by the operator's word",
+}
+
+// store makes the command of a store and, in mode act, notes it as in force; nil if
+// there is nothing to say, or if it may not be said.
+func (w *decision) store(i int) *control.Command {
+	t := w.t
+	s, name := &t.state.stores[i], t.config.Stores[i].Name
+	table, priced := t.plan(i)
+	if priced {
+		w.reasons.add(PriceCapped, name, map[string]any{"max_read_price": t.config.MaxReadPrice}, "the price allows at most %d requests a read", len(table.Read.N)+1)
+	}
+	if !w.in.Publishes() {
+		return nil
+	}
+	var code string
+	var share float64
+	if w.in.Operator.Rollback != nil {
+		if table = s.tableAt(w.in.Operator.Rollback.UnixMicro()); table == nil {
+			w.reasons.add(NoEarlierTable, name, nil, "no table is known from before; the one in force stays")
+			return nil
+		}
+		code = RolledBack
+	} else if table, code, share = w.change(s, table); code == "" {
+		w.reasons.count(NoChange, 1, "stores of which no threshold has changed enough for another table")
+		return nil
+	}
+	hash := hashOf(table)
+	if hash == s.refused {
+		w.reasons.add(Refused, name, nil, "this very table was refused; it is not sent again until it changes")
+		return nil
+	}
+	if w.in.Acts() {
+		s.note(t.state.now, code, table, hash)
+	} else {
+		s.advice = []past{{window: t.state.now, table: table}}
+	}
+	evidence := t.evidence(i, table, share)
+	w.reasons.add(code, name, evidence, "%s", texts[code])
+	return &control.Command{Scope: name, Reason: control.Reason{Code: code, Text: texts[code], Evidence: evidence}, Coding: table}
+}
+
+// change returns the table to send and why; without a reason there is none to send.
+// What was advised already is not advised again before it changes.
+func (w *decision) change(s *store, table *control.CodingTable) (send *control.CodingTable, code string, share float64) {
+	now := s.inForce()
+	if len(s.advice) > 0 && !w.in.Acts() {
+		now = s.advice[0].table
+	}
+	if now == nil {
+		return table, FirstTable, 0
+	}
+	share, shape := apart(now, table)
+	switch {
+	case shape:
+		return table, PolicyChanged, share
+	case share > w.t.config.Change:
+		return table, ModelChanged, share
+	case w.in.Acts() && s.sent != noTime && w.t.state.now-s.sent >= w.t.config.TTL.Microseconds()/2:
+		return now, Renewed, 0
+	}
+	return nil, "", share
+}
+
+// tableAt is the table that was in force at a time, nil if none is known.
+func (s *store) tableAt(at int64) *control.CodingTable {
+	for _, p := range slices.Backward(s.tables) {
+		if p.window <= at {
+			return p.table
+		}
+	}
+	return nil
+}
+
+// note takes a command that will be applied as applied.
+func (s *store) note(now int64, code string, table *control.CodingTable, hash string) {
+	s.epoch++
+	s.sent, s.last, s.advice = now, hash, nil
+	if code == Renewed {
+		return
+	}
+	s.tables = append(s.tables, past{window: now, table: table})
+	if n := len(s.tables); n > maxTables {
+		s.tables = slices.Clone(s.tables[n-maxTables:])
+	}
+}
+
+// evidence is what a command rests on, and what it may cost.
+func (t *Policy) evidence(i int, table *control.CodingTable, share float64) map[string]any {
+	s := &t.state.stores[i]
+	n := most(&table.Read)
+	return map[string]any{
+		"change": rounded(share), "read_size_mb": s.ops[read].size, "write_size_mb": s.ops[write].size, "read_samples": s.ops[read].samples, "write_samples": s.ops[write].samples,
+		"most_requests_per_read": n, "most_usd_per_million_reads": rounded(float64(n) * max(0, t.config.Price.Read)),
+		"most_usd_per_million_writes": rounded(float64(most(&table.Write)) * max(0, t.config.Price.Write)),
+	}
+}
+
+func hashOf(table *control.CodingTable) string {
+	body, err := control.Encode(table)
+	if err != nil {
+		// Thresholds and models are finite: it cannot fail.
+		panic("coding: " + err.Error())
+	}
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:8])
+}
+
+// broken says that executors have refused or failed several tables of a store running.
+func (w *decision) broken() *control.Reason {
+	if !w.in.Acts() {
+		return nil
+	}
+	var out *control.Reason
+	for i := range w.t.state.stores {
+		s := &w.t.state.stores[i]
+		if s.failed < badInARow {
+			continue
+		}
+		if out == nil {
+			out = &control.Reason{
+				Code: PromisesBroken, Scope: w.t.config.Stores[i].Name, Count: int64(s.failed),
+				Text: "tables in a row were refused or failed; what is in force is not what was decided",
+			}
+		}
+		s.failed = 0
+	}
+	return out
+}
+
+// Apply takes an outcome in. Each executor answers for itself: a table is in force if
+// one of them has it. Which is known at the next window.
+func (t *Policy) Apply(o *control.Outcome) {
+	i, ok := t.index[o.Scope]
+	if !ok || o.Kind != control.Coding {
+		return
+	}
+	s := &t.state.stores[i]
+	if o.Epoch < s.epoch {
+		return
+	}
+	s.epoch = o.Epoch
+	switch o.Status {
+	case control.Done, control.AlreadyApplied:
+		s.done = o.Epoch
+		s.failed, s.refused = 0, ""
+	case control.Refused, control.Failed:
+		if s.done < o.Epoch {
+			s.bad = o.Epoch
+		}
+	}
+}
+
+// judge looks at the outcomes since the last window. A table that every executor that
+// answered refused or could not apply is not in force: the one before it is.
+func (t *Policy) judge() {
+	for i := range t.state.stores {
+		s := &t.state.stores[i]
+		if s.bad > s.done {
+			s.failed++
+			s.refused = s.last
+			if n := len(s.tables); n > 0 && s.tables[n-1].window == s.sent {
+				s.tables = s.tables[:n-1]
+			}
+		}
+		s.bad = 0
+	}
+}

@@ -1,0 +1,84 @@
+package coding
+
+import (
+	"fmt"
+	"math"
+
+	"penstock/schemas/control"
+)
+
+// Codes of reasons: what was done with a store, and what was not.
+const (
+	FirstTable          = "FirstTable"    // a store without a table
+	ModelChanged        = "ModelChanged"  // its delays or sizes have changed enough for other thresholds
+	PolicyChanged       = "PolicyChanged" // another policy or another cap by the configuration
+	Renewed             = "Renewed"       // the table in force, before its time is over
+	RolledBack          = "RolledBack"    // the operator's word
+	Fitted              = "Fitted"        // the delays that the samples show, with their intervals
+	Untold              = "Untold"        // parameters that the samples do not tell: the last fit stands
+	InsufficientSamples = "InsufficientSamples"
+	NoChange            = "NoChange"    // no threshold has changed enough
+	Priced              = "Priced"      // what a million reads cost
+	PriceCapped         = "PriceCapped" // the price of reads allows fewer requests than the cap on them
+	FailedTasks         = "FailedTasks" // tasks that failed, which say nothing of the delay
+	Unseen              = "Unseen"      // stores of which there is no task yet
+	NoEarlierTable      = "NoEarlierTable"
+	Refused             = "Refused"      // everyone who answered has refused this very table
+	UnknownStore        = "UnknownStore" // tasks of a store that is not configured
+	BadRow              = "BadRow"       // rows that cannot be used
+	Frozen              = "Frozen"
+	Observing           = "Observing" // mode observe
+	IncompleteWindow    = "IncompleteWindow"
+	PromisesBroken      = "PromisesBroken" // executors don't apply what is decided
+)
+
+// codes is the order of reasons in a record.
+var codes = []string{
+	IncompleteWindow, Observing, Frozen, BadRow, UnknownStore, Unseen, FailedTasks, InsufficientSamples, Fitted, Untold, PriceCapped, Priced,
+	FirstTable, PolicyChanged, ModelChanged, Renewed, RolledBack, NoChange, NoEarlierTable, Refused, PromisesBroken,
+}
+
+// mostScoped is how many reasons of a code stand by themselves; the rest is counted
+// together.
+const mostScoped = 40
+
+// reasons collects the reasons of a window, each code's in the order of their coming.
+type reasons struct {
+	scoped map[string][]control.Reason
+	counts map[string]int64
+	texts  map[string]string
+}
+
+func newReasons() *reasons {
+	return &reasons{scoped: map[string][]control.Reason{}, counts: map[string]int64{}, texts: map[string]string{}}
+}
+
+// add notes one reason with the store that it is about.
+func (r *reasons) add(code, scope string, evidence map[string]any, format string, args ...any) {
+	if len(r.scoped[code]) >= mostScoped {
+		r.count(code, 1, "and more of them")
+		return
+	}
+	r.scoped[code] = append(r.scoped[code], control.Reason{Code: code, Scope: scope, Count: 1, Evidence: evidence, Text: fmt.Sprintf(format, args...)})
+}
+
+// count adds to a number of which only the sum is of interest.
+func (r *reasons) count(code string, n int64, text string) {
+	r.counts[code] += n
+	r.texts[code] = text
+}
+
+func (r *reasons) list() []control.Reason {
+	out := []control.Reason{}
+	for _, c := range codes {
+		out = append(out, r.scoped[c]...)
+		if r.counts[c] > 0 {
+			out = append(out, control.Reason{Code: c, Count: r.counts[c], Text: r.texts[c]})
+		}
+	}
+	return out
+}
+
+// rounded is v to a millionth: what is decided by and shown, so that the last bits of
+// a sum decide nothing.
+func rounded(v float64) float64 { return math.Round(v*1e6) / 1e6 }

@@ -1,0 +1,100 @@
+package coding
+
+import (
+	"penstock/consumers/decider/coding/fit"
+	"penstock/consumers/decider/coding/threshold"
+	"penstock/schemas/control"
+	"penstock/schemas/window"
+)
+
+// noTime is before every window.
+const noTime = int64(-1) << 62
+
+// The operations, as numbers.
+const (
+	read = iota
+	write
+	ops
+)
+
+var opNames = [ops]string{"read", "write"}
+
+// cell is the tasks of one code and size of one window.
+type cell struct {
+	n, k, bits      int64
+	tasks, bytes    int64
+	least           int64 // of those that ended, µs
+	done, cancelled window.Bins
+}
+
+// pane is what one window saw of an operation at a store: cells by n, k, bits.
+type pane struct {
+	window int64 // number: end ÷ width
+	cells  []cell
+}
+
+// operation is what is known of the reads or the writes of a store.
+type operation struct {
+	history []pane // oldest first
+	model   threshold.Model
+	fitted  bool // the model is not the configuration's any more
+	// intervals, untold and samples are those of the last fit.
+	intervals [4]fit.Interval
+	untold    []string
+	samples   int64
+	size      float64 // MB of a request
+}
+
+// past is a table that was in force from the window with that end on.
+type past struct {
+	window int64
+	table  *control.CodingTable
+}
+
+// store is a configured store.
+type store struct {
+	seen    int64 // end of the last window with tasks, noTime: none
+	ops     [ops]operation
+	sent    int64  // end of the window of the last table, noTime: none
+	epoch   uint64 // the last one with an outcome
+	done    uint64 // the last one that an executor has in force
+	bad     uint64 // one that an executor refused or could not apply; 0: none; judged at the next window
+	advice  []past // the last advice since the last table, if any
+	last    string // hash of the last table sent
+	refused string // hash of a table that was refused: it is not sent again
+	failed  int    // tables in a row that were refused or failed everywhere
+	// tables in force, the last one last, for rollbacks.
+	tables []past
+}
+
+// inForce is the store's table, nil if it has none.
+func (s *store) inForce() *control.CodingTable {
+	if len(s.tables) == 0 {
+		return nil
+	}
+	return s.tables[len(s.tables)-1].table
+}
+
+// state is all that a decision goes by, and all that a snapshot holds: stores as in
+// the configuration.
+type state struct {
+	now    int64
+	stores []store
+}
+
+// newState makes the first state of a configuration.
+func newState(c *Config) *state {
+	s := &state{now: noTime, stores: make([]store, len(c.Stores))}
+	for i := range s.stores {
+		s.stores[i] = newStore(c, i)
+	}
+	return s
+}
+
+func newStore(c *Config, i int) store {
+	s := store{seen: noTime, sent: noTime}
+	for op := range ops {
+		s.ops[op].model, s.ops[op].size = c.prior(&c.Stores[i], op), c.SizeMB
+	}
+	return s
+}
