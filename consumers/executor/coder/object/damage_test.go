@@ -84,6 +84,13 @@ func TestTheSameContentElsewhereIsForeign(t *testing.T) {
 	if _, _, ok := s.Owns(o.fetch(run)); ok {
 		t.Error("another's frame is owned")
 	}
+	for _, position := range [][2]int{{s.Shape.Segments(), 0}, {0, s.Shape.N}} {
+		frame := make([]byte, TrailerBytes)
+		trail(frame, identity("k", "v1"), position[0], position[1])
+		if _, _, ok := s.Owns(frame); ok {
+			t.Errorf("a position that there isn't is owned: %v", position)
+		}
+	}
 	if _, _, ok := s.Owns(nil); ok {
 		t.Error("nothing is owned")
 	}

@@ -127,6 +127,7 @@ func TestBodiesThatAreRefused(t *testing.T) {
 		"endless key":          append(slices.Clone(head), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01),
 		"a key longer than b":  numbers(head, 1000),
 		"a varint too long":    append(slices.Clone(head), 0x81, 0x00, 'k'),
+		"a count too long":     append(slices.Clone(good[:len(good)-1]), 0x80, 0x00),
 		"a varint cut off":     append(slices.Clone(head), 0x80),
 		"a varint of 11 bytes": append(slices.Clone(head), bytes.Repeat([]byte{0x80}, 11)...),
 		"bytes after it":       append(slices.Clone(good), 0),

@@ -1,0 +1,60 @@
+package chunks_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"penstock/consumers/executor/coder/chunks"
+)
+
+// FuzzCheckKey: a key that is taken is a path that stays where it is put, on any
+// system, and is the only way to write it.
+func FuzzCheckKey(f *testing.F) {
+	for _, key := range []string{"a/b.c", "../a", "a/./b", "/a", "a\\..\\b", "a~", ".new/1", "a%2fb", "NUL", "\xff"} {
+		f.Add(key)
+	}
+	f.Fuzz(func(t *testing.T, key string) {
+		if err := chunks.CheckKey(key); err != nil {
+			if !errors.Is(err, chunks.ErrKey) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if !filepath.IsLocal(key) || path.Clean(key) != key || strings.Contains(key, "/.") || strings.ContainsAny(key, "\\~:\x00") {
+			t.Fatalf("taken: %q", key)
+		}
+	})
+}
+
+// TestExactly: neither fewer nor more, and a wrapped end is an error like others.
+func TestExactly(t *testing.T) {
+	t.Parallel()
+	wrapped := fmt.Errorf("body: %w", io.EOF)
+	for _, c := range []struct {
+		r    io.Reader
+		size int64
+		want error
+	}{
+		{strings.NewReader("abc"), 3, nil},
+		{iotest.DataErrReader(strings.NewReader("abc")), 3, nil},
+		{iotest.OneByteReader(strings.NewReader("abc")), 3, nil},
+		{strings.NewReader(""), 0, nil},
+		{strings.NewReader("abc"), 4, chunks.ErrSize},
+		{strings.NewReader("abc"), 2, chunks.ErrSize},
+		{strings.NewReader("abc"), -1, chunks.ErrSize},
+		{io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(wrapped)), 3, wrapped},
+		{io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(wrapped)), 4, wrapped},
+	} {
+		var b bytes.Buffer
+		if err := chunks.Exactly(t.Context(), &b, c.r, c.size); !errors.Is(err, c.want) {
+			t.Errorf("%d bytes: %v, want %v", c.size, err, c.want)
+		}
+	}
+}
