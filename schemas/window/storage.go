@@ -6,9 +6,10 @@ import "time"
 // store and kind of task. It isn't among Rollups while no aggregator adds it up.
 //
 // The keys n, k and bits are decimal texts; bits is the bit length of the task's
-// bytes. The sum of bytes beside it gives the mean size of a key's tasks: without it a
-// size would be known to a factor of two only, and no delay could be told from one
-// that grows with the size. Outcome is done, cancelled or failed; the delay of a
+// bytes. The sum of bytes beside it gives the mean size of a key's tasks, and the least
+// the size that goes with the least delay: without them a size would be known to a
+// factor of two only, and no delay could be told from one that grows with the size.
+// Bytes are those that were asked for, also of a task that was cancelled. Outcome is done, cancelled or failed; the delay of a
 // cancelled task ends at its cancel.
 var Storage = &Rollup{
 	Name: "storage", Group: Fast, Width: 10 * time.Second,
@@ -16,6 +17,7 @@ var Storage = &Rollup{
 	Values: []Value{
 		{"tasks", Sum, Int64},
 		{"bytes", Sum, Int64},
+		{"bytes_least", Min, Int64},
 		{"delay_us", Sum, Int64},
 		{"delay_least_us", Min, Int64},
 		{"delay", Hist, Histogram},

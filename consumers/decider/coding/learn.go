@@ -50,7 +50,8 @@ func compareCells(a, b cell) int {
 func (t *Policy) read(l *learned, panes [][ops]pane, table *window.Table) {
 	stores, opsOf, outcomes := table.Key("store"), table.Key("op"), table.Key("outcome")
 	ns, ks, sizes := table.Key("n"), table.Key("k"), table.Key("bits")
-	tasks, bytes, least, delays := table.Column("tasks"), table.Column("bytes"), table.Column("delay_least_us"), table.HistColumn("delay")
+	tasks, bytes, smallest := table.Column("tasks"), table.Column("bytes"), table.Column("bytes_least")
+	least, delays := table.Column("delay_least_us"), table.HistColumn("delay")
 	for i := range table.Len() {
 		op := slices.Index(opNames[:], opsOf.At(i))
 		n, k, size := number(ns.At(i)), number(ks.At(i)), number(sizes.At(i))
@@ -73,12 +74,11 @@ func (t *Policy) read(l *learned, panes [][ops]pane, table *window.Table) {
 		c := panes[at][op].cell(n, k, size)
 		c.tasks += tasks[i]
 		c.bytes += bytes[i]
+		c.smallest = lower(c.smallest, smallest[i])
 		switch outcome {
 		case "done":
 			c.done.Merge(delays[i])
-			if v := least[i]; v != window.NullInt && v >= 0 && (c.least == window.NullInt || v < c.least) {
-				c.least = v
-			}
+			c.least = lower(c.least, least[i])
 		case "cancelled":
 			c.cancelled.Merge(delays[i])
 		default:
@@ -94,8 +94,17 @@ func (p *pane) cell(n, k, size int64) *cell {
 			return c
 		}
 	}
-	p.cells = append(p.cells, cell{n: n, k: k, bits: size, least: window.NullInt})
+	p.cells = append(p.cells, cell{n: n, k: k, bits: size, least: window.NullInt, smallest: window.NullInt})
 	return &p.cells[len(p.cells)-1]
+}
+
+// lower is the lower of two values, of which either may be unknown; one below zero
+// cannot be.
+func lower(a, b int64) int64 {
+	if b == window.NullInt || b < 0 || a != window.NullInt && a <= b {
+		return a
+	}
+	return b
 }
 
 // number reads a key that is a number; −1 if it is none.
@@ -117,9 +126,7 @@ func together(history []pane) []cell {
 			to.bytes += c.bytes
 			to.done.Merge(c.done)
 			to.cancelled.Merge(c.cancelled)
-			if c.least != window.NullInt && (to.least == window.NullInt || c.least < to.least) {
-				to.least = c.least
-			}
+			to.least, to.smallest = lower(to.least, c.least), lower(to.smallest, c.smallest)
 		}
 	}
 	slices.SortFunc(sum.cells, compareCells)

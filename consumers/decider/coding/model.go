@@ -15,7 +15,7 @@ func (w *decision) fits(i int) {
 		cells := together(o.history)
 		points := make([]fit.Point, len(cells))
 		for j, c := range cells {
-			points[j] = fit.Point{MB: float64(c.bytes) / float64(c.tasks) / 1e6, Least: c.least, Done: c.done, Cancelled: c.cancelled}
+			points[j] = fit.Point{MB: float64(c.bytes) / float64(c.tasks) / 1e6, LeastMB: float64(max(c.smallest, 0)) / 1e6, Least: c.least, Done: c.done, Cancelled: c.cancelled}
 		}
 		r := fit.Fit(points, o.model, fit.Options{MinSamples: w.t.config.MinSamples})
 		if r.Kept {

@@ -34,7 +34,7 @@ func (c *coder) bins(b *window.Bins) {
 }
 
 func (c *coder) cell(x *cell) {
-	for _, v := range []*int64{&x.n, &x.k, &x.bits, &x.tasks, &x.bytes, &x.least} {
+	for _, v := range []*int64{&x.n, &x.k, &x.bits, &x.tasks, &x.bytes, &x.smallest, &x.least} {
 		c.int(v)
 	}
 	c.bins(&x.done)

@@ -23,6 +23,7 @@ var opNames = [ops]string{"read", "write"}
 type cell struct {
 	n, k, bits      int64
 	tasks, bytes    int64
+	smallest        int64 // bytes of a task
 	least           int64 // of those that ended, µs
 	done, cancelled window.Bins
 }

@@ -41,8 +41,8 @@ type key struct {
 }
 
 type row struct {
-	tasks, bytes, sum, least int64
-	delay                    window.Bins
+	tasks, bytes, sum, least, smallest int64
+	delay                              window.Bins
 }
 
 // world makes storage windows from stores of known delays.
@@ -71,13 +71,14 @@ func (w *world) task(x traffic, outcome string, ms float64) {
 	k := key{x.store, x.op, x.n, x.k, len(strconv.FormatInt(size, 2)), outcome}
 	r := w.rows[k]
 	if r == nil {
-		r = &row{least: window.NullInt}
+		r = &row{least: window.NullInt, smallest: size}
 		w.rows[k] = r
 	}
 	us := int64(1000 * ms)
 	r.tasks++
 	r.bytes += size
 	r.sum += us
+	r.smallest = min(r.smallest, size)
 	r.delay.Add(us, 1)
 	if r.least == window.NullInt || us < r.least {
 		r.least = us
@@ -124,7 +125,7 @@ func (w *world) table(n int, width time.Duration) map[string]*window.Table {
 	for _, k := range keys {
 		r := w.rows[k]
 		t.Append(start, []string{k.store, k.op, strconv.Itoa(k.n), strconv.Itoa(k.k), strconv.Itoa(k.bits), k.outcome},
-			[]int64{r.tasks, r.bytes, r.sum, r.least, 0, 0, 0}, r.delay)
+			[]int64{r.tasks, r.bytes, r.smallest, r.sum, r.least, 0, 0, 0}, r.delay)
 	}
 	t.Sort()
 	w.rows = map[key]*row{}

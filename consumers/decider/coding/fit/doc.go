@@ -39,6 +39,9 @@
 // With fewer than Options.MinSamples ended tasks, or none of one size with at least 20,
 // the last fit stays, and the result says so (Kept). Nothing fails.
 //
-// Sizes within a factor of two of each other under one code come as one [Point], at
-// their mean. If they really differ, Delta of that point is that of the smaller ones.
+// Sizes within a factor of two of each other under one code come as one [Point] with
+// their mean and their least. The least delay then goes with the least size, as if sizes
+// were spread evenly, and the time beyond Delta with the mean: Delta is linear, so that
+// those of many sizes add up to that of their mean. A rare size far below the others
+// puts Delta off by at most what Delta grows by from it to them.
 package fit

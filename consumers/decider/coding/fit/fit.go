@@ -10,6 +10,7 @@ import (
 // Point is the tasks of about one size.
 type Point struct {
 	MB        float64 // mean size of a task in MB (10⁶ B)
+	LeastMB   float64 // least size, at most MB; 0: all have one size
 	Least     int64   // least delay of those that ended, µs; window.NullInt: unknown
 	Done      window.Bins
 	Cancelled window.Bins
@@ -61,7 +62,7 @@ func Fit(points []Point, prior threshold.Model, o Options) Result {
 	var used []sizes
 	for _, p := range points {
 		if n := p.Done.Count(); n >= leastOfPoint && p.MB > 0 {
-			used = append(used, newSizes(p))
+			used = append(used, newSizes(p, prior.DeltaPerMB))
 			r.Done += n
 			r.Cancelled += p.Cancelled.Count()
 		}
@@ -82,8 +83,8 @@ func Fit(points []Point, prior threshold.Model, o Options) Result {
 		r.Outliers = 0
 		for i := range used {
 			s := &used[i]
-			s.measure()
-			d.add(s.mb, s.delta, 1/(s.deltaError*s.deltaError))
+			y, off := s.measure()
+			d.add(s.low, y, 1/(off*off))
 			p.add(s.mb, s.exposed/s.ended, s.ended/(s.psi*s.psi))
 			r.Outliers += s.outliers
 		}
@@ -119,21 +120,25 @@ func (r *Result) judge(d, p *system) {
 
 // sizes is a point under estimation. Delays are in ms.
 type sizes struct {
-	mb         float64
+	mb, low    float64 // mean and least size
+	slope      float64 // of delta, ms a MB
 	least      float64
 	done       window.Bins
 	cancelled  window.Bins
 	running    float64 // ended and cancelled
 	short      int     // bins of done that are left out as too short
-	delta, psi float64 // by the lines
-	deltaError float64
+	floor      float64 // delta of the least size
+	delta, psi float64 // of the mean size
 	ended      float64 // not cut off
 	exposed    float64 // time beyond delta
 	outliers   int64
 }
 
-func newSizes(p Point) sizes {
-	s := sizes{mb: p.MB, done: p.Done, cancelled: p.Cancelled}
+func newSizes(p Point, slope float64) sizes {
+	s := sizes{mb: p.MB, low: p.MB, slope: slope, done: p.Done, cancelled: p.Cancelled}
+	if p.LeastMB > 0 && p.LeastMB < p.MB {
+		s.low = p.LeastMB
+	}
 	s.least = float64(p.Least) / 1000
 	if p.Least == window.NullInt {
 		low, _ := window.BinBounds(p.Done.Index[0])
@@ -145,27 +150,43 @@ func newSizes(p Point) sizes {
 // begin sets delta and psi by themselves: the first from the least delay, the second
 // from the time beyond it, nothing cut off.
 func (s *sizes) begin() {
-	s.delta = s.least
+	s.set(s.least)
 	s.psi = math.Inf(1)
 	s.expose()
 	s.psi = max(s.exposed/s.ended, 1e-3)
 }
 
-// follow takes over what the lines say of this size.
-func (s *sizes) follow(delta, psi line) {
-	s.delta, s.psi = delta.at(s.mb), max(psi.at(s.mb), 1e-3)
+// set takes delta of the least size, and of the mean size by the slope.
+func (s *sizes) set(floor float64) {
+	s.floor, s.delta = floor, floor+float64(s.slope*(s.mb-s.low))
 }
 
-// measure computes delta of this size and the time beyond it.
-func (s *sizes) measure() {
+// follow takes over what the lines say of these sizes.
+func (s *sizes) follow(delta, psi line) {
+	s.slope, s.psi = delta.slope, max(psi.at(s.mb), 1e-3)
+}
+
+// measure computes delta of the least size and how far it may be off, and the time
+// beyond delta.
+func (s *sizes) measure() (floor, off float64) {
 	s.trim()
-	first, low := s.first()
-	n := s.running
-	// The least of n exponentials lies Psi/n above their beginning, give or take as
-	// much; a bin adds what it is wide.
-	s.delta = max(0, first-s.psi/n)
-	s.deltaError = max(s.psi/n, low, 1e-3)
+	first, bin := s.first()
+	above := s.above()
+	floor = max(0, first-above)
+	s.set(floor)
 	s.expose()
+	return floor, max(above, bin, 1e-3)
+}
+
+// above is by how much the least delay lies above delta of the least size. The least
+// of n exponentials lies Psi/n above their beginning, give or take as much. If sizes
+// are spread evenly, so that delta is spread over w, then n·x²/(2·w·Psi) delays are
+// expected within x of the least delta while x is small: the first of them lies at
+// √(π/2)·√(w·Psi/n) on average.
+func (s *sizes) above() float64 {
+	one := s.psi / s.running
+	w := 2 * s.slope * (s.mb - s.low)
+	return min(max(one, math.Sqrt(math.Pi/2*w*one)), w+one)
 }
 
 // trim leaves out the lowest samples while the gap to the next is too wide for chance.
@@ -214,12 +235,14 @@ func (s *sizes) expose() {
 			continue
 		}
 		s.ended += n
-		s.exposed += float64(n * max(0, d-s.delta))
+		// Deltas of tasks of several sizes add up to that of their mean: what lies
+		// below it counts too, down to the delta of the least.
+		s.exposed += float64(n * (max(d, s.floor) - s.delta))
 	}
 	for i, b := range s.cancelled.Index {
-		s.exposed += float64(float64(s.cancelled.Counts[i]) * max(0, min(middle(b), end)-s.delta))
+		s.exposed += float64(float64(s.cancelled.Counts[i]) * (max(min(middle(b), end), s.floor) - s.delta))
 	}
-	s.ended = max(s.ended, 1)
+	s.ended, s.exposed = max(s.ended, 1), max(s.exposed, 1e-6)
 }
 
 func middle(bin uint16) float64 {

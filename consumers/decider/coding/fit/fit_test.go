@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -39,6 +40,9 @@ func (s *shop) point(n, k int, mb float64) *Point {
 	s.tasks[key]++
 	s.bytes[key] += mb * 1e6
 	p.MB = s.bytes[key] / s.tasks[key] / 1e6
+	if p.LeastMB == 0 || mb < p.LeastMB {
+		p.LeastMB = mb
+	}
 	return p
 }
 
@@ -111,9 +115,14 @@ var other = threshold.Model{Delta: 60, DeltaPerMB: 3, Psi: 35, PsiPerMB: 8}
 var truths = []threshold.Model{threshold.DefaultRead, threshold.DefaultWrite, {Delta: 30, DeltaPerMB: 10, Psi: 12, PsiPerMB: 50}}
 
 // Issue 6, Must show 3: objects of several sizes under each code, and all codes.
+// With PENSTOCK_WHOLE=1 from more seeds.
 func TestParametersAreRecovered(t *testing.T) {
+	seeds := uint64(1)
+	if os.Getenv("PENSTOCK_WHOLE") == "1" {
+		seeds = 6
+	}
 	for _, truth := range truths {
-		for seed := range uint64(2) {
+		for seed := range seeds {
 			for _, codes := range [][][2]int{{{12, 6}}, {{6, 3}}, {{2, 1}}, {{12, 6}, {6, 3}, {2, 1}, {1, 1}}} {
 				for _, late := range []float64{0, 3} {
 					s := newShop(truth, seed)
@@ -281,5 +290,18 @@ func BenchmarkFit(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		Fit(points, other, Options{MinSamples: 200})
+	}
+}
+
+// Objects of all sizes: tasks of one bit length differ by up to a factor of two, and
+// only their mean and least are known.
+func TestObjectsOfAllSizes(t *testing.T) {
+	for _, codes := range [][][2]int{{{12, 6}}, {{6, 3}}, {{2, 1}}, {{12, 6}, {6, 3}, {2, 1}, {1, 1}}} {
+		s := newShop(threshold.DefaultRead, 7)
+		for i := range 6000 {
+			c := codes[i%len(codes)]
+			s.requests(1, c[0], c[1], 2*math.Exp(1.2*s.rng.NormFloat64()), 1)
+		}
+		within(t, Fit(s.list(), other, Options{MinSamples: 200}), threshold.DefaultRead, 0.1)
 	}
 }

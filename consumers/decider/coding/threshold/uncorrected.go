@@ -48,8 +48,7 @@ func Best(m Model, l Limits, k float64) Point {
 		return float64((m.Psi+float64(m.Delta*r))*m.Mean(j/k)/(r*(r-1))) -
 			float64(fixed*(j/(k*k))*(m.DeltaPerMB+float64(m.PsiPerMB*math.Log(r/(r-1)))))
 	}
-	low, high := 0.0, math.Log(mostR) // of log(r−1)
-	low = -high
+	low, high := -math.Log(mostR), math.Log(mostR) // of log(r−1)
 	for range steps {
 		mid := (low + high) / 2
 		if apart(1+math.Exp(mid)) > 0 {
