@@ -13,10 +13,6 @@ var coders sync.Map
 
 type coderKey struct{ n, k int }
 
-// cachedUpTo is the greatest n for which inverted matrices are kept. The patterns of
-// loss of 120 strips are too many to keep, and inverting is cheap beside a segment.
-const cachedUpTo = 16
-
 // coderOf returns the coder of a shape with K > 1. One goroutine a call: requests run
 // beside each other already, and then a call makes no goroutines.
 func coderOf(n, k int) (reedsolomon.Encoder, error) {
@@ -24,7 +20,7 @@ func coderOf(n, k int) (reedsolomon.Encoder, error) {
 		return c.(reedsolomon.Encoder), nil
 	}
 	c, err := reedsolomon.New(k, n-k,
-		reedsolomon.WithMaxGoroutines(1), reedsolomon.WithInversionCache(n <= cachedUpTo))
+		reedsolomon.WithMaxGoroutines(1), reedsolomon.WithInversionCache(false))
 	if err != nil {
 		return nil, fmt.Errorf("%w: (%d,%d): %w", ErrCoding, n, k, err)
 	}

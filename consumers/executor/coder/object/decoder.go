@@ -15,9 +15,10 @@ type Decoder struct {
 	slab     slab
 	segment  int
 	begun    bool
-	state    []Kind // of each strip; 0 is whole
-	whole    int    // strips that are whole
-	wanted   []bool // strips that the coder is to rebuild
+	state    []Kind   // of each strip; 0 is whole
+	whole    int      // strips that are whole
+	wanted   []bool   // strips that the coder is to rebuild
+	order    [][]byte // sources and wanted strips, as a plan takes them
 	faults   []Fault
 }
 
@@ -236,7 +237,7 @@ func (d *Decoder) rebuild(first, count int) error {
 	return nil
 }
 
-// solve writes the wanted strips from whole ones. All strips have their length after.
+// solve writes the wanted strips from the first K whole ones.
 func (d *Decoder) solve() error {
 	if d.version.Shape.K == 1 {
 		whole := slices.Index(d.state, 0)
@@ -247,16 +248,23 @@ func (d *Decoder) solve() error {
 		}
 		return nil
 	}
-	c, err := coderOf(d.version.Shape.N, d.version.Shape.K)
-	if err != nil {
-		return err
-	}
+	p := pattern{coderKey: coderKey{d.version.Shape.N, d.version.Shape.K}}
+	d.order = d.order[:0]
 	for i, kind := range d.state {
-		d.slab.present(i, kind == 0)
+		if kind == 0 && len(d.order) < p.k {
+			p.sources.add(i)
+			d.order = append(d.order, d.slab.strips[i])
+		}
 	}
-	err = c.ReconstructSome(d.slab.strips, d.wanted)
-	for i := range d.slab.strips {
-		d.slab.present(i, true)
+	for i, wanted := range d.wanted {
+		if wanted {
+			p.wanted.add(i)
+			d.order = append(d.order, d.slab.strips[i])
+		}
+	}
+	c, err := planOf(p)
+	if err == nil {
+		err = c.Encode(d.order)
 	}
 	if err != nil {
 		return fmt.Errorf("rebuild segment %d: %w", d.segment, err)

@@ -225,7 +225,8 @@ func TestAsMeant(t *testing.T) {
 // parsed is valid and written as it was.
 func FuzzParse(f *testing.F) {
 	for _, name := range goldenNames() {
-		if b := golden(f, name, "document"); len(b) > sha256.Size {
+		// Long ones have the same fields and more checksums, and take minutes to minimise.
+		if b := golden(f, name, "document"); len(b) < 512 {
 			f.Add(b[:len(b)-sha256.Size])
 		}
 	}

@@ -35,7 +35,8 @@ func (b *slab) fit(n int, strip int64) {
 	}
 	b.strips = b.strips[:n]
 	for i := range b.strips {
-		b.present(i, true)
+		at := i * b.stride
+		b.strips[i] = b.memory[at : at+b.strip : at+b.strip]
 	}
 }
 
@@ -44,17 +45,6 @@ func (b *slab) frames(first, count int) []byte {
 	from := first * b.stride
 	to := from + (count-1)*b.stride + b.strip + TrailerBytes
 	return b.memory[from:to:to]
-}
-
-// present sets whether the coder sees strip i; one that it doesn't has no length and
-// the memory into which it is to be rebuilt.
-func (b *slab) present(i int, there bool) {
-	at := i * b.stride
-	length := 0
-	if there {
-		length = b.strip
-	}
-	b.strips[i] = b.memory[at : at+length : at+b.strip]
 }
 
 // rest is the memory of data from byte at to the end of its strip, or to limit.
