@@ -50,7 +50,9 @@ func (c *coder) bool(v *bool) {
 func (c *coder) float(v *float64) {
 	x := int64(math.Float64bits(*v))
 	c.int(&x)
-	*v = math.Float64frombits(uint64(x))
+	if *v = math.Float64frombits(uint64(x)); math.IsNaN(*v) || math.IsInf(*v, 0) {
+		c.fail("a number that isn't finite")
+	}
 }
 
 func (c *coder) text(v *string) {

@@ -14,6 +14,10 @@ import (
 	"penstock/schemas/window"
 )
 
+// mostTasks is the most tasks of a cell, or samples of a bin, in a snapshot: their sums
+// stay within an int64.
+const mostTasks = 1 << 40
+
 // magic names the format and its version.
 const magic = "penstock/coding/1\n"
 
@@ -30,6 +34,13 @@ func (c *coder) bins(b *window.Bins) {
 	list(c, &b.Counts, c.int)
 	if len(b.Index) != len(b.Counts) {
 		c.fail("bins without counts")
+		return
+	}
+	for i, n := range b.Counts {
+		if n < 1 || n > mostTasks || i > 0 && b.Index[i] <= b.Index[i-1] {
+			c.fail("bins that don't ascend, or without samples")
+			return
+		}
 	}
 }
 
@@ -39,8 +50,8 @@ func (c *coder) cell(x *cell) {
 	}
 	c.bins(&x.done)
 	c.bins(&x.cancelled)
-	if x.n < 1 || x.k < 1 || x.tasks < 1 {
-		c.fail("a cell without tasks")
+	if x.k < 1 || x.n < x.k || x.n > 255 || x.tasks < 1 || x.tasks > mostTasks || x.bytes < 0 {
+		c.fail("a cell without a code or tasks")
 	}
 }
 
@@ -63,7 +74,8 @@ func (c *coder) operation(o *operation) {
 	list(c, &o.untold, c.text)
 	c.int(&o.samples)
 	c.float(&o.size)
-	if c.err == nil && (o.model.Validate() != nil && !o.fitted || !(o.size > 0)) {
+	m := o.model
+	if c.err == nil && (m.Validate() != nil && !o.fitted || min(m.Delta, m.DeltaPerMB, m.Psi, m.PsiPerMB) < 0 || !(o.size > 0)) {
 		c.fail("a model that isn't one")
 	}
 }

@@ -2,6 +2,7 @@ package coding_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"strings"
 	"testing"
@@ -169,6 +170,50 @@ func TestWithoutActNothingMoves(t *testing.T) {
 			t.Errorf("%+v: a table is in force: %+v", op, e)
 		}
 	}
+}
+
+// Whatever stands in a sealed snapshot, it is refused or can be decided with.
+func FuzzRestore(f *testing.F) {
+	const magic = "penstock/coding/1\n"
+	config := coding.Config{Stores: []coding.Store{{Name: "a"}}, History: 2}
+	p, w := busy(f, config)
+	w.serve(traffic{store: "a", op: "read", n: 6, k: 3, mb: 3, count: 80})
+	tables := w.table(6, p.Width())
+	var b bytes.Buffer
+	if err := p.Snapshot(&b); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes()[len(magic) : b.Len()-sha256.Size])
+	first, err := coding.New(config)
+	if err != nil {
+		f.Fatal(err)
+	}
+	b.Reset()
+	if err := first.Snapshot(&b); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes()[len(magic) : b.Len()-sha256.Size])
+	f.Fuzz(func(t *testing.T, body []byte) {
+		whole := append([]byte(magic), body...)
+		sum := sha256.Sum256(whole)
+		q, err := coding.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := q.Restore(bytes.NewReader(append(whole, sum[:]...))); err != nil {
+			if !errors.Is(err, coding.ErrSnapshot) {
+				t.Fatal(err)
+			}
+			return
+		}
+		for n := 6; n < 9; n++ {
+			for _, c := range q.Decide(inputOf(n, q, tables)).Commands {
+				check(t, c)
+			}
+		}
+		q.Explain("a")
+		restarted(t, q)
+	})
 }
 
 func BenchmarkDecide(b *testing.B) {
