@@ -32,8 +32,8 @@
 // strip of another version or position fails even with the same content, and its
 // trailer tells what it is.
 //
-// States. Encoder: Next for each segment, then Finish; Reset begins another version in
-// the same memory. Decoder: Begin a segment, Fill or Add what stores answered, WriteRange;
+// States. Encoder: Reset, Expect where the size is known, Next for each segment, then
+// Finish; Reset begins another version in the same memory. Decoder: Begin a segment, Fill or Add what stores answered, WriteRange;
 // each may be used by one goroutine at a time. Version and Shape are values and safe.
 //
 // Failures. Nothing is handed out that has not passed its checksum: WriteRange returns
