@@ -40,6 +40,12 @@ func (l Limits) top(k int) int {
 	return min(l.NMax, l.Connections, int(math.Floor(l.RMax*float64(k)+1e-9)))
 }
 
+// Smoothing is the weight of the newest backlog in a coder's moving average, the a of
+// PAPERS §3.4. At 0.01 more than 80 % of requests stay on two neighbouring k at every
+// load; at 0.05 it is 59 % at a fifth of the capacity, with the same mean delay or a
+// greater one.
+const Smoothing = 0.01
+
 // Table is thresholds on the smoothed number of waiting requests. Both lists fall, or
 // stay: K[j−1] is where k goes over from j+1 to j.
 type Table struct {
