@@ -27,6 +27,9 @@ func (entryCmd) Help() string {
 	return `Examples:
   penstock entry --site us-east -c penstock.yaml --nats nats://127.0.0.1:4222
   penstock entry --site us-west -c penstock.yaml --nats nats://127.0.0.1:4222 --listen 0.0.0.0:80 --telemetry off
+  penstock entry --site us-east -c penstock.yaml --nats nats://127.0.0.1:4222 --internal 127.0.0.1:8081
+  curl -H 'Penstock-To: cart' -H 'Penstock-Component: web' http://127.0.0.1:8081/items
 
-A lost bus never delays or fails a request: events wait on disk under --state.`
+A lost bus never delays or fails a request: events wait on disk under --state.
+Who reaches the internal address may call every component, in the name of any.`
 }

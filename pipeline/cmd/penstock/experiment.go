@@ -23,51 +23,14 @@ type experimentPlacementCmd struct {
 
 // Run runs the experiment. A target that isn't reached is told, and no failure.
 func (c *experimentPlacementCmd) Run(con *console) error {
-	if c.Seeds < 1 {
-		return fmt.Errorf("%w: --seeds: got %d, expected at least 1", errUsage, c.Seeds)
-	}
-	params, err := experiment.Default()
-	if err != nil {
-		return err
-	}
-	o := experiment.Options{Params: params, Seeds: c.Seeds, Quick: c.Quick, Data: c.Data}
-	if c.Quick {
-		o.Seeds = 1
-	}
-	if con.terminal {
-		o.Progress = func(done, all int) { fmt.Fprintf(con.err, "\r%d of %d days", done, all) }
-		defer fmt.Fprintln(con.err)
-	}
-	r, err := experiment.Placement(con.ctx, o)
-	if errors.Is(err, experiment.ErrData) {
-		return fmt.Errorf("%w: --data: %w", errUsage, err)
-	}
-	if err != nil {
-		return err
-	}
-	if c.Out != "" {
-		if err := r.Write(c.Out); err != nil {
-			return err
+	x := experimentRun{seeds: c.Seeds, quick: c.Quick, out: c.Out, unit: "days", badData: experiment.ErrData}
+	return x.run(con, func(seeds int, progress func(done, all int)) (experimentResult, error) {
+		params, err := experiment.Default()
+		if err != nil {
+			return nil, err
 		}
-	}
-	return printResult(con, r)
-}
-
-// printResult prints a result for machines or for people.
-func printResult(con *console, r interface {
-	JSON() ([]byte, error)
-	Text(w io.Writer) error
-},
-) error {
-	if !con.json {
-		return r.Text(con.out)
-	}
-	body, err := r.JSON()
-	if err != nil {
-		return err
-	}
-	_, err = con.out.Write(body)
-	return err
+		return experiment.Placement(con.ctx, experiment.Options{Params: params, Seeds: seeds, Quick: c.Quick, Data: c.Data, Progress: progress})
+	})
 }
 
 type experimentSplitCmd struct {
@@ -79,34 +42,66 @@ type experimentSplitCmd struct {
 
 // Run runs the experiment. A target that isn't reached is told, and no failure.
 func (c *experimentSplitCmd) Run(con *console) error {
-	if c.Seeds < 1 {
-		return fmt.Errorf("%w: --seeds: got %d, expected at least 1", errUsage, c.Seeds)
+	x := experimentRun{seeds: c.Seeds, quick: c.Quick, out: c.Out, unit: "runs", badData: splitting.ErrData}
+	return x.run(con, func(seeds int, progress func(done, all int)) (experimentResult, error) {
+		params, err := splitting.Default()
+		if err != nil {
+			return nil, err
+		}
+		return splitting.Split(con.ctx, splitting.Options{Params: params, Seeds: seeds, Quick: c.Quick, Data: c.Data, Progress: progress})
+	})
+}
+
+// experimentResult is what an experiment shows.
+type experimentResult interface {
+	JSON() ([]byte, error)
+	Text(w io.Writer) error
+	Write(dir string) error
+}
+
+// experimentRun is what all experiments have in common.
+type experimentRun struct {
+	seeds   int
+	quick   bool
+	out     string
+	unit    string // of progress
+	badData error  // wrapped by what is wrong with --data
+}
+
+// run makes a result, and writes and prints it.
+func (x experimentRun) run(con *console, do func(seeds int, progress func(done, all int)) (experimentResult, error)) error {
+	if x.seeds < 1 {
+		return fmt.Errorf("%w: --seeds: got %d, expected at least 1", errUsage, x.seeds)
 	}
-	params, err := splitting.Default()
-	if err != nil {
-		return err
+	if x.quick {
+		x.seeds = 1
 	}
-	o := splitting.Options{Params: params, Seeds: c.Seeds, Quick: c.Quick, Data: c.Data}
-	if c.Quick {
-		o.Seeds = 1
-	}
+	var progress func(done, all int)
 	if con.terminal {
-		o.Progress = func(done, all int) { fmt.Fprintf(con.err, "\r%d of %d runs", done, all) }
+		progress = func(done, all int) { fmt.Fprintf(con.err, "\r%d of %d %s", done, all, x.unit) }
 		defer fmt.Fprintln(con.err)
 	}
-	r, err := splitting.Split(con.ctx, o)
-	if errors.Is(err, splitting.ErrData) {
+	r, err := do(x.seeds, progress)
+	if errors.Is(err, x.badData) {
 		return fmt.Errorf("%w: --data: %w", errUsage, err)
 	}
 	if err != nil {
 		return err
 	}
-	if c.Out != "" {
-		if err := r.Write(c.Out); err != nil {
+	if x.out != "" {
+		if err := r.Write(x.out); err != nil {
 			return err
 		}
 	}
-	return printResult(con, r)
+	if !con.json {
+		return r.Text(con.out)
+	}
+	body, err := r.JSON()
+	if err != nil {
+		return err
+	}
+	_, err = con.out.Write(body)
+	return err
 }
 
 // Help shows experiments.

@@ -20,7 +20,8 @@ func (serveCmd) Help() string {
   penstock init --nats nats://127.0.0.1:4222
   penstock serve --config penstock.yaml --nats nats://127.0.0.1:4222 --roles aggregator,decider
 
-It starts in the mode advise: nothing is moved until penstock mode placement act.`
+It starts in the mode advise: nothing is moved until penstock mode placement act,
+and no call is split until penstock mode split act.`
 }
 
 // Help shows how to make streams.
@@ -52,7 +53,8 @@ func (explainCmd) Help() string {
 func (rollbackCmd) Help() string {
 	return `Examples:
   penstock rollback placement --to 2016-09-14T15:00:00Z --nats nats://127.0.0.1:4222
-  penstock thaw placement --nats nats://127.0.0.1:4222`
+  penstock thaw placement --nats nats://127.0.0.1:4222
+  penstock rollback split --to 2016-09-14T15:00:00Z --nats nats://127.0.0.1:4222`
 }
 
 // Help shows locations.
@@ -109,5 +111,6 @@ func (purgeCmd) Help() string {
 func (modeCmd) Help() string {
 	return `Examples:
   penstock mode placement act --nats nats://127.0.0.1:4222
-  penstock mode placement advise --nats nats://127.0.0.1:4222`
+  penstock mode placement advise --nats nats://127.0.0.1:4222
+  penstock mode split act --nats nats://127.0.0.1:4222`
 }

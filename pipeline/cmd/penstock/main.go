@@ -43,7 +43,7 @@ type cli struct {
 	Experiment experimentCmd `cmd:"" help:"Run a paper's evaluation again, against baselines and the optimum."`
 
 	Status   statusCmd   `cmd:"" help:"What is in force, and how far each part has come."`
-	Explain  explainCmd  `cmd:"" help:"Why an owner's data is where it is."`
+	Explain  explainCmd  `cmd:"" help:"Why an owner's data is where it is, or the calls of a component are shared out as they are."`
 	Shadow   shadowCmd   `cmd:"" help:"What placement would have brought, over the windows on a bus: nothing is moved."`
 	Audit    auditCmd    `cmd:"" help:"Is every event accounted for?"`
 	Doctor   doctorCmd   `cmd:"" help:"What would break: bus, permissions, clocks, disks, stores, capacities."`
