@@ -159,6 +159,24 @@ func TestNotesOnEntryPointsThatCannotKnowEachOther(t *testing.T) {
 	}
 }
 
+// TestNotesOnAnInternalListenerOffLoopback: nothing but the network keeps strangers
+// from calling what isn't public there.
+func TestNotesOnAnInternalListenerOffLoopback(t *testing.T) {
+	site := "sites: [{name: a, lat: 1, lon: 2, capacity: 1MB/h}]\n"
+	for internal, noted := range map[string]bool{
+		"": false, "127.0.0.1:8081": false, "localhost:8081": false, "[::1]:8081": false,
+		"10.0.0.1:8081": true, ":8081": true, "0.0.0.0:8081": true, "[::]:8081": true,
+	} {
+		c, err := Read("x.yaml", fmt.Appendf(nil, "%sentry: {internal: %q}\n", site, internal))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(c.Notes(), "\n"); strings.Contains(got, "off loopback") != noted {
+			t.Errorf("%q: notes %q", internal, got)
+		}
+	}
+}
+
 func TestSizesPrintAsTheyAreWritten(t *testing.T) {
 	for n, want := range map[Size]string{0: "0", 10: "10B", 1000: "1KB", 64_000_000: "64MB", 1_500_000: "1500KB", 2_000_000_000_000: "2TB"} {
 		if got := n.String(); got != want {

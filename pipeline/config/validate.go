@@ -199,5 +199,8 @@ func (c *Config) Notes() []string {
 	if !c.Splits() && fmt.Sprint(c.Split) != fmt.Sprint(Default().Split) {
 		notes = append(notes, "split steers nothing: there are no components")
 	}
+	if in := c.Entry.Internal; in != "" && !address.IsLoopback(address.Host(in)) {
+		notes = append(notes, "entry.internal "+in+" is off loopback: whoever reaches it may call every component, in the name of any, and without TLS; only components of the site may")
+	}
 	return append(notes, c.peerNotes()...)
 }
