@@ -1,6 +1,9 @@
 package split
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // capacity estimates how many calls a second a replica takes (PAPERS §4.2).
 //
@@ -12,11 +15,12 @@ import "math"
 //
 //   - DelayAtThresh is of loads near the greatest that was fine, its greatest
 //     delays first; a low load says nothing about it;
-//   - slow is half as much again as DelayAtThresh, and a millisecond more;
+//   - slow is three times DelayAtThresh, or what is beyond the chance of windows, and a
+//     millisecond more: a queue is up to that slow without being near its end;
 //   - slow counts as overload only if it came with load: if the replica has nearly
 //     as much as when it was last fine, and if clearly less load in the last
-//     windows was not just as slow. Then Thresh is halfway between the load that
-//     was fine and the load that is not, less 5 %;
+//     windows was not just as slow; for two windows in a row, or at ten times
+//     DelayAtThresh. Then Thresh is four fifths of the load;
 //   - if less load turns out to be just as slow, the load was not the reason, and
 //     Thresh gets back what was taken from it. DelayAtThresh relaxes towards the
 //     delay, a tenth of the way a window (a hundredth while the load is there), so that a
@@ -30,6 +34,7 @@ type capacity struct {
 	delay  float64 // DelayAtThresh, µs; 0: not known
 	fine   float64 // greatest load seen fine, falls by 1 % a window
 	before float64 // Thresh before it was last taken down while fine; 0: it was not
+	slow   int     // windows in a row that were slow
 	points []point // the last windows with samples, newest first
 }
 
@@ -51,7 +56,46 @@ const (
 func newCapacity() capacity { return capacity{thresh: math.Inf(1)} }
 
 // slowFrom is the delay from which the replica is slow.
-func (c *capacity) slowFrom() float64 { return max(1.5*c.delay, c.delay+1000) }
+func (c *capacity) slowFrom() float64 {
+	return max(3, math.Exp(3*c.spread(1)))*c.delay + 1000
+}
+
+// spread is by how much mean delays of windows differ by chance: the deviation of
+// their logarithm, by the median of the changes from one to the next, so that a
+// change of level does not count. 0 if there are too few windows to tell.
+func (c *capacity) spread(least int64) float64 {
+	var all []float64
+	for i := 1; i < len(c.points); i++ {
+		a, b := c.points[i-1], c.points[i]
+		if a.count >= least && b.count >= least && a.delay > 0 && b.delay > 0 {
+			all = append(all, math.Abs(math.Log(a.delay/b.delay)))
+		}
+	}
+	if len(all) < 5 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2] / 0.954
+}
+
+// proven is the load that the replica is known to take: the third greatest of the
+// windows that were not slow. 0 if there are too few.
+func (c *capacity) proven() float64 {
+	var top [3]float64
+	for _, p := range c.points {
+		if p.delay > c.slowFrom() {
+			continue
+		}
+		for i, x := range top {
+			if p.load > x {
+				copy(top[i+1:], top[i:])
+				top[i] = p.load
+				break
+			}
+		}
+	}
+	return top[2]
+}
 
 // samples are those of the windows that are remembered.
 func (c *capacity) samples() (n int64) {
@@ -71,12 +115,18 @@ func (c *capacity) learn(load, delay float64, count, least int64) {
 		// would be for the same thing. What is overload now must not become normal
 		// while it lasts.
 		c.delay += 0.01 * (delay - c.delay)
-	case slow && load >= 0.9*min(c.thresh, c.fine) && c.slowBelow(load) == 0:
+		c.slow++
+	case slow && load >= 0.7*min(c.thresh, c.fine) && c.slowBelow(load) == 0:
+		c.slow++
+		if c.slow < 2 && delay < 10*c.delay {
+			break
+		}
 		if c.before == 0 {
 			c.before = c.thresh
 		}
-		c.thresh = 0.95 * min(c.thresh, load, (max(load, c.fine)+c.fine)/2)
+		c.thresh = 0.8 * min(c.thresh, load)
 	case slow:
+		c.slow++
 		if c.before > 0 && c.slowBelow(1.25*c.fine) >= 2 {
 			c.thresh, c.before = c.before, 0
 		}
@@ -84,7 +134,7 @@ func (c *capacity) learn(load, delay float64, count, least int64) {
 			c.delay += 0.1 * (delay - c.delay)
 		}
 	default:
-		c.before = 0
+		c.before, c.slow = 0, 0
 		if load >= fineShare*c.thresh {
 			c.thresh *= 1.05
 		}

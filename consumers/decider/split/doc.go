@@ -60,7 +60,7 @@
 // # What keeps it from flapping
 //
 // Delays answer late: a table of this window shows in the delays two or three
-// windows on, and noise looks like change. Six rules, each tested by
+// windows on, and noise looks like change. Seven rules, tested by
 // testdata/flap-*.txt and by 24 simulated hours:
 //
 //   - Cooldown. A share that rose does not fall within Cooldown, and one that fell
@@ -71,6 +71,8 @@
 //   - Margin. Another site has to be better than the nearest by Margin; once calls
 //     have left, the nearest takes them back at half of it. Between the two, rows
 //     stay.
+//   - Room. A replica gets a part more of calls in one window, and the next part when
+//     that has been seen, unless the one that they leave is hopeless (room.go).
 //   - Fast down, slow up. A row that leaves what got worse goes all the way, by at
 //     most MaxStep.Down a window; every other change goes Damping of the way, by at
 //     most MaxStep.Up. What tells them apart is which moved: the delay of the site

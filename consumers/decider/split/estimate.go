@@ -164,6 +164,9 @@ func (t *Policy) estimateReplica(e *estimates, j, p int) {
 	r := j*len(t.config.Sites) + p
 	us, n := t.mean(rep.history)
 	e.samples[r] = n
+	if n > 0 && rep.level > 0 {
+		us = rep.level
+	}
 	switch {
 	case n >= t.config.MinSamples || n >= t.leastSamples() && t.old(rep) || n >= 2*t.leastSamples() && t.changed(rep.history):
 		rep.lastKnown, rep.lastAt = us, t.state.now
@@ -190,7 +193,29 @@ func (t *Policy) estimateReplica(e *estimates, j, p int) {
 	e.service[r] = e.plain[r] + more
 	e.load[r] = t.rate(rep.history)
 	e.limit[r] = rep.capacity.thresh
+	if rep.capacity.slow == 0 {
+		e.limit[r] = max(e.limit[r], e.load[r])
+	}
 	e.limit[r] = min(e.limit[r], t.told(j, p))
+}
+
+// levels takes the mean delays of the last windows in. What counts is a level that
+// chance moves a fifth of the way, and what is beyond chance all of it: else each
+// window's noise would be a reason to move.
+func (t *Policy) levels() {
+	for j := range t.state.replicas {
+		for p := range t.state.replicas[j] {
+			r := &t.state.replicas[j][p]
+			us, n := t.mean(r.history)
+			switch {
+			case n == 0 || us <= 0:
+			case r.level <= 0 || math.Abs(math.Log(us/r.level)) > 2*r.capacity.spread(t.leastSamples()):
+				r.level = us
+			default:
+				r.level += float64(0.2 * (us - r.level))
+			}
+		}
+	}
 }
 
 // told is the configured capacity of a replica, +Inf without one.

@@ -182,13 +182,15 @@ func (w *decision) price(g *graph, plan *solve.Plan, edge, a int) {
 	row.judge(now, func(b int) bool {
 		r := e.to*m + b
 		return w.estimates.load[r] > w.estimates.limit[r]
-	})
+	}, func(b int) bool { return t.pushed(w.estimates, e.to, b) })
 }
 
 // judge says whether a row's way to its target leaves a site that got worse (fast)
 // or goes to one that got better (slow). The costs of the last change are what
-// worse and better are relative to; while a row stands at its target they follow.
-func (r *row) judge(now []float64, over func(int) bool) {
+// worse and better are relative to; while a row stands at its target they follow. A
+// site that is slow under more calls than it is known to take is left slowly: it may
+// be a burst, or what was moved there.
+func (r *row) judge(now []float64, over, pushed func(int) bool) {
 	if r.cost == nil {
 		r.cost = slices.Clone(now)
 	}
@@ -202,6 +204,8 @@ func (r *row) judge(now []float64, over func(int) bool) {
 	}
 	rise, fall := now[from]-r.cost[from], r.cost[to]-now[to]
 	switch least := 0.05 * now[from]; {
+	case pushed(from):
+		r.fast = false
 	case over(from):
 		r.fast = true
 	case rise > least || fall > least:

@@ -89,6 +89,7 @@ func (t *Policy) Decide(in decider.Input) decider.Output {
 		w.reasons.count(IncompleteWindow, int64(len(in.Incomplete)), "events of the window are missing; nothing is decided on it")
 		return decider.Output{Reasons: w.reasons.list()}
 	}
+	t.levels()
 	w.estimates = t.estimate()
 	w.rows()
 	w.plan()
@@ -132,6 +133,8 @@ type decision struct {
 	estimates *estimates
 	// thin, by edge and site: the row has too few samples.
 	thin map[[2]int]bool
+	// room is how many more calls a second each replica may get in this window.
+	room []float64
 	// next holds the rows that change.
 	next   []changedRow
 	needed *needs

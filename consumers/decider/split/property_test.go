@@ -1,6 +1,7 @@
 package split
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -180,6 +181,10 @@ func TestCapacityTellsOverloadFromSlowness(t *testing.T) {
 	c := newCapacity()
 	for _, load := range []float64{50, 50, 60, 70, 80} {
 		c.learn(load, 10_000, 100, 30)
+	}
+	c.learn(120, 80_000, 100, 30)
+	if !math.IsInf(c.thresh, 1) {
+		t.Errorf("one slow window is overload: %v", c.thresh)
 	}
 	c.learn(120, 80_000, 100, 30)
 	if !(c.thresh > 80 && c.thresh < 100) {

@@ -141,10 +141,12 @@ func (c *coder) replica(r *replica) {
 	c.series(&r.history)
 	c.float(&r.lastKnown)
 	c.int(&r.lastAt)
+	c.float(&r.level)
 	c.float(&r.capacity.thresh)
 	c.float(&r.capacity.delay)
 	c.float(&r.capacity.fine)
 	c.float(&r.capacity.before)
+	c.number(&r.capacity.slow)
 	list(c, &r.capacity.points, func(p *point) {
 		c.float(&p.load)
 		c.float(&p.delay)

@@ -47,6 +47,7 @@ type replica struct {
 	// last known service delay and when, for when samples have stopped.
 	lastKnown float64
 	lastAt    int64
+	level     float64 // µs, 0: none; see levels
 	capacity  capacity
 }
 

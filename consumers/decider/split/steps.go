@@ -18,6 +18,7 @@ func (w *decision) steps() {
 		// They know no delays that could be unsure: what they want, they want whole.
 		d.share, d.up, d.down = 1, t.config.Resolution, t.config.Resolution
 	}
+	w.room = t.rooms(w.estimates)
 	for i := range s.edges {
 		ok := t.allowed(s.edges[i].to)
 		for a := range s.edges[i].rows {
@@ -66,7 +67,14 @@ func (w *decision) step(d *damping, edge, a int, ok []bool) {
 		w.reasons.count(UnderWay, 1, "rows whose last table does not show in the traffic yet")
 		return
 	}
+	if distance(row.parts, row.target) > d.band {
+		if d = w.within(d, edge, a); d == nil {
+			w.reasons.count(MaxStep, 1, "rows of which the rest of the way is for the next windows")
+			return
+		}
+	}
 	next, why := d.step(row.parts, row.target, row.up, row.down, row.fast)
+	w.take(edge, a, next)
 	switch why {
 	case atTarget:
 		w.reasons.count(NoImprovement, 1, "rows that are as the plan wants them")
