@@ -29,17 +29,7 @@ func TestTheInternalListenerDrainsLast(t *testing.T) {
 		}
 		began <- true
 		<-goOn
-		call, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, a.internal+"/items", nil)
-		call.Header.Set("Penstock-To", "cart")
-		call.Header.Set("Penstock-Component", "web")
-		resp, err := inner.Do(call)
-		if err != nil {
-			t.Error(err)
-			return false
-		}
-		_, _ = io.Copy(w, resp.Body)
-		resp.Body.Close()
-		return true
+		return callsCart(t, inner, a.internal, w, r)
 	})
 	got := make(chan answer, 1)
 	go func() { got <- get(t, a.url+"/x") }()

@@ -98,6 +98,29 @@ func (m *mesh) answers(f func(at string, w http.ResponseWriter, r *http.Request)
 	m.answer = f
 }
 
+// callsCart answers with what cart says, which web asks by an internal listener, as a
+// service does that hands the mark of a probe on; false if it couldn't be asked.
+func callsCart(t testing.TB, c *http.Client, internal string, w http.ResponseWriter, r *http.Request) bool {
+	call, err := http.NewRequestWithContext(r.Context(), http.MethodGet, internal+"/items", nil)
+	if err != nil {
+		t.Error(err)
+		return false
+	}
+	call.Header.Set("Penstock-To", "cart")
+	call.Header.Set("Penstock-Component", "web")
+	if mark := r.Header["Penstock-Probe"]; mark != nil {
+		call.Header["Penstock-Probe"] = mark
+	}
+	resp, err := c.Do(call)
+	if err != nil {
+		t.Error(err)
+		return false
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(w, resp.Body) // what is missing shows
+	return true
+}
+
 // got returns what services got, and forgets it.
 func (m *mesh) got() []served {
 	m.mu.Lock()

@@ -193,18 +193,7 @@ func TestProbesCauseNoProbes(t *testing.T) {
 		if at != "web@b" {
 			return false
 		}
-		call, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, b.internal+"/items", nil)
-		call.Header.Set("Penstock-To", "cart")
-		call.Header.Set("Penstock-Component", "web")
-		call.Header["Penstock-Probe"] = r.Header["Penstock-Probe"]
-		resp, err := inner.Do(call)
-		if err != nil {
-			t.Error(err)
-			return false
-		}
-		_, _ = io.Copy(w, resp.Body)
-		resp.Body.Close()
-		return true
+		return callsCart(t, inner, b.internal, w, r)
 	})
 	a.put(t, probing(0.1))
 	b.put(t, shares.Table{

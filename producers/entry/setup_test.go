@@ -238,6 +238,11 @@ func do(t testing.TB, method, url string, body io.Reader, headers ...string) ans
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
+	return send(t, r)
+}
+
+func send(t testing.TB, r *http.Request) answer {
+	t.Helper()
 	resp, err := client(t).Do(r)
 	if err != nil {
 		t.Fatal(err)

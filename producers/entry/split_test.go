@@ -85,20 +85,6 @@ func TestSharesAreMetExactly(t *testing.T) {
 	}
 }
 
-func send(t testing.TB, r *http.Request) answer {
-	t.Helper()
-	resp, err := client(t).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer{resp, string(b)}
-}
-
 // A session by cookie stays where it began, as long as that has a share and is up.
 func TestSessionsByCookie(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,6 @@ package spanfile
 
 import (
 	"context"
-	"encoding/csv"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -83,16 +82,7 @@ func median(v []int64) float64 {
 // sourceDelays reads what the callers' proxies saw in one minute, seconds by edge.
 func sourceDelays(t *testing.T, at string) map[string]float64 {
 	t.Helper()
-	f, err := recording.OpenPlain(filepath.Join(shareddata.Dir(t, "traces-nezha"), "ob_2022-08-22_source_50.csv.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]float64{}
+	rows, out := nezhaRows(t, "source_50"), map[string]float64{}
 	for _, row := range rows[1:] {
 		if !strings.HasPrefix(row[0], at) {
 			continue
@@ -101,9 +91,11 @@ func sourceDelays(t *testing.T, at string) map[string]float64 {
 			if cell == "" {
 				continue // no traffic: unknown, not 0
 			}
-			if out[rows[0][i+2]], err = strconv.ParseFloat(cell, 64); err != nil {
+			v, err := strconv.ParseFloat(cell, 64)
+			if err != nil {
 				t.Fatal(err)
 			}
+			out[rows[0][i+2]] = v
 		}
 	}
 	if len(out) == 0 {

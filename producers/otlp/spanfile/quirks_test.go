@@ -206,9 +206,10 @@ type nezhaSpan struct {
 	start, end int64
 }
 
-func nezhaSpans(t *testing.T, minute string) (spans map[string]nezhaSpan, order []int64) {
+// nezhaRows reads a file of the recorded fault of a frontend, its header included.
+func nezhaRows(t *testing.T, name string) [][]string {
 	t.Helper()
-	f, err := recording.OpenPlain(filepath.Join(shareddata.Dir(t, "traces-nezha"), "ob_2022-08-22_"+minute+"_trace.csv.gz"))
+	f, err := recording.OpenPlain(filepath.Join(shareddata.Dir(t, "traces-nezha"), "ob_2022-08-22_"+name+".csv.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,8 +218,14 @@ func nezhaSpans(t *testing.T, minute string) (spans map[string]nezhaSpan, order 
 	if err != nil {
 		t.Fatal(err)
 	}
+	return rows
+}
+
+func nezhaSpans(t *testing.T, minute string) (spans map[string]nezhaSpan, order []int64) {
+	t.Helper()
 	spans = map[string]nezhaSpan{}
-	for _, r := range rows[1:] {
+	for _, r := range nezhaRows(t, minute+"_trace")[1:] {
+		var err error
 		var s nezhaSpan
 		s.parent = r[0] + r[2]
 		for i, to := range map[int]*int64{5: &s.start, 6: &s.end} {
@@ -314,14 +321,7 @@ func TestOnlineBoutiqueOwnTime(t *testing.T) {
 func TestOnlineBoutiqueDelays(t *testing.T) {
 	heads := map[string]string{}
 	for name, want := range map[string]int{"source": 106, "destination": 113} {
-		f, err := recording.OpenPlain(filepath.Join(shareddata.Dir(t, "traces-nezha"), "ob_2022-08-22_"+name+"_50.csv.gz"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows, err := csv.NewReader(f).ReadAll()
-		if err != nil || f.Close() != nil {
-			t.Fatal(err)
-		}
+		rows := nezhaRows(t, name+"_50")
 		heads[name] = fmt.Sprint(rows[0][2:])
 		empty := 0
 		for _, row := range rows[1:] {
