@@ -9,11 +9,12 @@ import (
 type Admission int
 
 // The admissions: carry it out; it was carried out before; it was rejected
-// before, and stays so until its epoch changes.
+// before, and stays so until its epoch changes; it had nothing for the target.
 const (
 	Admitted Admission = iota
 	Repeated
 	StillRejected
+	StillNotConcerned
 )
 
 // Epochs remembers, per scope, which table is in force and which was rejected: it
@@ -26,6 +27,7 @@ type Epochs struct {
 
 type scopeEpochs struct {
 	force    uint64 // 0: none
+	aside    bool   // that of force had nothing for the target: none is in force
 	rejected uint64 // the last one rejected, 0: none
 	reason   string
 }
@@ -41,6 +43,8 @@ func (e *Epochs) Admit(scope string, epoch uint64) (Admission, string, error) {
 		return Admitted, "", nil
 	case epoch < s.force:
 		return 0, "", fmt.Errorf("epoch %d of %.80q, epoch %d is in force: %w", epoch, scope, s.force, ErrOlder)
+	case epoch == s.force && s.aside:
+		return StillNotConcerned, "", nil
 	case epoch == s.force:
 		return Repeated, "", nil
 	case epoch == s.rejected:
@@ -55,8 +59,19 @@ func (e *Epochs) Admit(scope string, epoch uint64) (Admission, string, error) {
 func (e *Epochs) InForce(scope string, epoch uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := e.scope(scope)
-	s.force = max(s.force, epoch)
+	if s := e.scope(scope); epoch >= s.force {
+		s.force, s.aside = epoch, false
+	}
+}
+
+// NotConcerned notes that the table of an epoch had nothing for the target. Older
+// ones are refused from then on, as if it were in force.
+func (e *Epochs) NotConcerned(scope string, epoch uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s := e.scope(scope); epoch >= s.force {
+		s.force, s.aside = epoch, true
+	}
 }
 
 // Rejected notes that the target would not take the table of an epoch. The one in
@@ -74,7 +89,7 @@ func (e *Epochs) Rejected(scope string, epoch uint64, reason string) {
 func (e *Epochs) Current(scope string) (uint64, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if s := e.scopes[scope]; s != nil && s.force > 0 {
+	if s := e.scopes[scope]; s != nil && s.force > 0 && !s.aside {
 		return s.force, true
 	}
 	return 0, false

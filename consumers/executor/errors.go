@@ -9,6 +9,9 @@ var (
 	// ErrGrace is returned by Run when commands were still in flight at the end
 	// of Grace. They were not acknowledged and will be delivered again.
 	ErrGrace = errors.New("commands in flight were cut off")
+	// ErrNotConcerned is wrapped by errors of Tables.Put for a table that has nothing
+	// for the target. It was put nowhere, and is answered Advised.
+	ErrNotConcerned = errors.New("the table has nothing for the target")
 	// ErrOlder is returned by Epochs.Admit for an epoch before the one in force.
 	ErrOlder = errors.New("older than the table in force")
 )

@@ -23,11 +23,11 @@ type applied struct {
 }
 
 func (a *applied) tables(name string) *executor.Tables {
-	return &executor.Tables{Of: control.Split, Put: func(_ context.Context, c *control.Command) (string, error) {
+	return &executor.Tables{Of: control.Split, Name: name, Put: func(_ context.Context, c *control.Command) error {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.force = append(a.force, fmt.Sprint(c.Scope, c.Epoch))
-		return name, nil
+		return nil
 	}}
 }
 

@@ -15,9 +15,12 @@ import (
 type Tables struct {
 	// Of is the kind.
 	Of control.Kind
-	// Put brings a table into force, where named in the outcome. Its error rejects
-	// the table, unless it wraps ErrAgain: then the command will come again.
-	Put func(ctx context.Context, c *control.Command) (where string, err error)
+	// Name is the target in outcomes, of all of them: a process can have several.
+	Name string
+	// Put brings a table into force. Its error rejects the table, unless it wraps
+	// ErrAgain: then the command will come again; or ErrNotConcerned: then nothing
+	// was to be done.
+	Put func(ctx context.Context, c *control.Command) error
 	// Epochs is what is in force.
 	Epochs Epochs
 
@@ -42,7 +45,7 @@ func (t *Tables) Apply(ctx context.Context, c *control.Command, answer Answer) e
 	lock := t.scope(c.Scope)
 	lock.Lock()
 	defer lock.Unlock()
-	o := control.Outcome{Scope: c.Scope, Epoch: c.Epoch}
+	o := control.Outcome{Scope: c.Scope, Epoch: c.Epoch, Target: t.Name}
 	admission, reason, err := t.Epochs.Admit(c.Scope, c.Epoch)
 	switch {
 	case err != nil:
@@ -51,14 +54,19 @@ func (t *Tables) Apply(ctx context.Context, c *control.Command, answer Answer) e
 		o.Status = control.AlreadyApplied
 	case admission == StillRejected:
 		o.Status, o.Reason = control.Failed, reason
+	case admission == StillNotConcerned:
+		o.Status, o.Reason = control.Advised, control.NotConcerned
 	default:
-		o.Target, err = t.Put(ctx, c)
+		err = t.Put(ctx, c)
 		switch {
 		case err == nil:
 			t.Epochs.InForce(c.Scope, c.Epoch)
 			o.Status = control.Done
 		case errors.Is(err, ErrAgain) || ctx.Err() != nil:
 			return err
+		case errors.Is(err, ErrNotConcerned):
+			t.Epochs.NotConcerned(c.Scope, c.Epoch)
+			o.Status, o.Reason = control.Advised, control.NotConcerned
 		default:
 			t.Epochs.Rejected(c.Scope, c.Epoch, err.Error())
 			o.Status, o.Reason = control.Failed, err.Error()
@@ -69,7 +77,7 @@ func (t *Tables) Apply(ctx context.Context, c *control.Command, answer Answer) e
 
 // Decline answers the table without applying it.
 func (t *Tables) Decline(ctx context.Context, c *control.Command, s control.Status, answer Answer) error {
-	return answer(ctx, control.Outcome{Scope: c.Scope, Epoch: c.Epoch, Status: s})
+	return answer(ctx, control.Outcome{Scope: c.Scope, Epoch: c.Epoch, Target: t.Name, Status: s})
 }
 
 func (t *Tables) scope(name string) *sync.Mutex {

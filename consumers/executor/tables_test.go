@@ -16,15 +16,17 @@ import (
 // P37).
 func TestTables(t *testing.T) {
 	var inForce string
-	tables := &Tables{Of: control.Split, Put: func(_ context.Context, c *control.Command) (string, error) {
+	tables := &Tables{Of: control.Split, Name: "haproxy", Put: func(_ context.Context, c *control.Command) error {
 		switch c.TTL {
 		case "bad":
-			return "", errors.New("weights do not add up")
+			return errors.New("weights do not add up")
 		case "away":
-			return "", fmt.Errorf("haproxy: %w", ErrAgain)
+			return fmt.Errorf("haproxy: %w", ErrAgain)
+		case "others'":
+			return fmt.Errorf("haproxy: %w", ErrNotConcerned)
 		}
 		inForce = fmt.Sprint(c.Scope, c.Epoch)
-		return "haproxy", nil
+		return nil
 	}}
 	script := []struct {
 		scope string
@@ -43,12 +45,19 @@ func TestTables(t *testing.T) {
 		{"s", 7, "away", "haproxy: the target can't be reached now", "r1"},
 		{"s", 7, "", "done ", "s7"},
 		{"s", 6, "", "refused older-epoch", "s7"},
+		{"q", 3, "others'", "advised not-concerned", "s7"},
+		{"q", 3, "others'", "advised not-concerned", "s7"}, // never already-applied: it wasn't
+		{"q", 2, "", "refused older-epoch", "s7"},
+		{"q", 4, "", "done ", "q4"},
+		{"q", 4, "", "already-applied ", "q4"},
+		{"q", 5, "others'", "advised not-concerned", "q4"},
+		{"q", 4, "", "refused older-epoch", "q4"},
 	}
 	for i, step := range script {
 		got := ""
 		c := &control.Command{Kind: control.Split, Scope: step.scope, Epoch: step.epoch, TTL: step.ttl}
 		err := tables.Apply(t.Context(), c, func(_ context.Context, o control.Outcome) error {
-			if o.Scope != step.scope || o.Epoch != step.epoch || o.Status == control.Done && o.Target != "haproxy" {
+			if o.Scope != step.scope || o.Epoch != step.epoch || o.Target != "haproxy" {
 				t.Errorf("step %d: outcome %+v", i, o)
 			}
 			got = fmt.Sprint(o.Status, " ", o.Reason)
@@ -75,6 +84,9 @@ func TestTables(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	if e, ok := tables.Epochs.Current("q"); ok {
+		t.Errorf("epoch %d is in force, which had nothing for the target", e)
+	}
 	if e, ok := tables.Epochs.Current("s"); e != 7 || !ok {
 		t.Errorf("epoch %d is in force", e)
 	}
@@ -84,11 +96,11 @@ func TestTables(t *testing.T) {
 func TestTablesAtOnce(t *testing.T) {
 	var mu sync.Mutex
 	applied := map[uint64]int{}
-	tables := &Tables{Of: control.Split, Put: func(_ context.Context, c *control.Command) (string, error) {
+	tables := &Tables{Of: control.Split, Name: "haproxy", Put: func(_ context.Context, c *control.Command) error {
 		mu.Lock()
 		defer mu.Unlock()
 		applied[c.Epoch]++
-		return "", nil
+		return nil
 	}}
 	var wg sync.WaitGroup
 	statuses := map[control.Status]int{}

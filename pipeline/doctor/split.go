@@ -91,6 +91,7 @@ func (x *examination) table(k *report.KindStatus, t *report.TableStatus) {
 	if len(t.Routers) == 0 && *t.AgeS > int64(answeredWithin/time.Second) {
 		x.add("decisions", what, Look, fmt.Sprintf("no router has answered epoch %d: nobody follows it", t.Epoch), "entry points with components, or penstock router, do")
 	}
+	others := 0
 	for _, r := range t.Routers {
 		name := strings.TrimSpace(r.By + " " + r.Target)
 		if r.Epoch < t.Epoch {
@@ -100,6 +101,10 @@ func (x *examination) table(k *report.KindStatus, t *report.TableStatus) {
 			}
 			continue
 		}
+		if r.NotConcerned() {
+			others++
+			continue
+		}
 		who := fmt.Sprintf("router %s: epoch %d %s", name, r.Epoch, r.Status)
 		switch r.Status {
 		case control.Failed, control.Refused:
@@ -107,5 +112,8 @@ func (x *examination) table(k *report.KindStatus, t *report.TableStatus) {
 		case control.Advised:
 			x.add("decisions", what, Look, who+": it records what is decided and applies nothing", "penstock mode split act")
 		}
+	}
+	if others > 0 && others == len(t.Routers) && *t.AgeS > int64(answeredWithin/time.Second) {
+		x.add("decisions", what, Look, fmt.Sprintf("no router that has answered epoch %d carries these calls: nobody follows it", t.Epoch), "entry points with components, or a backend, route or rule for its links, do")
 	}
 }

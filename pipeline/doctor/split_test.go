@@ -148,6 +148,20 @@ func TestRoutersThatDoNotAnswer(t *testing.T) {
 			t.Errorf("%s: told %v, expected %v: %+v", name, told, c.told, x.report.Findings)
 		}
 	}
+	for _, alone := range []bool{true, false} {
+		age, left := int64(11), int64(60)
+		x := &examination{Options: Options{Clock: clock.System()}}
+		table := &report.TableStatus{Scope: "web", Epoch: 2, AgeS: &age, LeftS: &left, Routers: []report.RouterStatus{
+			{By: "proxies", Target: "haproxy", Epoch: 2, Status: control.Advised, Reason: control.NotConcerned, At: now},
+		}}
+		if !alone {
+			table.Routers = append(table.Routers, report.RouterStatus{By: "entry-1", Target: "router", Epoch: 2, Status: control.Done, At: now})
+		}
+		x.table(&report.KindStatus{}, table)
+		if told := len(x.report.Findings) == 1 && strings.Contains(x.report.Findings[0].Text, "no router that has answered epoch 2 carries these calls"); told != alone || len(x.report.Findings) > 1 {
+			t.Errorf("not concerned, alone %v: %+v", alone, x.report.Findings)
+		}
+	}
 	x := &examination{Options: Options{Clock: clock.System()}}
 	age, left := int64(11), int64(60)
 	x.table(&report.KindStatus{}, &report.TableStatus{Scope: "web", Epoch: 2, AgeS: &age, LeftS: &left})

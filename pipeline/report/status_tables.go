@@ -52,6 +52,20 @@ type RouterStatus struct {
 	InForce uint64 `json:"in_force,omitempty"`
 }
 
+// NotConcerned says that no row of the table is for what the router carries: it is
+// neither silent nor failing, and has nothing of the scope in force.
+func (r RouterStatus) NotConcerned() bool {
+	return r.Status == control.Advised && r.Reason == control.NotConcerned
+}
+
+// Answer says in brief what the router has answered.
+func (r RouterStatus) Answer() string {
+	if r.NotConcerned() {
+		return fmt.Sprintf("epoch %d: not concerned, it carries none of these calls", r.Epoch)
+	}
+	return fmt.Sprintf("epoch %d %s%s", r.Epoch, r.Status, withSpace(r.Reason))
+}
+
 // tables gathers the last table of each scope of a kind; now is zero where wall time
 // says nothing.
 func (s *Status) tables(ctx context.Context, client *bus.Client, k *KindStatus, now time.Time) error {
@@ -179,8 +193,7 @@ func answersOf(ctx context.Context, client *bus.Client, k control.Kind) (map[str
 // routerAnswers are the last answers to a scope by router and target.
 type routerAnswers map[string]map[string]RouterStatus
 
-// take takes in an answer. One that names no target, as of advice or of a table that
-// was refused, is for all that the router has.
+// take takes in an answer. One that names no target is for all that the router has.
 func (a routerAnswers) take(o *control.Outcome) {
 	if a[o.By] == nil {
 		a[o.By] = map[string]RouterStatus{}
@@ -196,8 +209,11 @@ func (a routerAnswers) take(o *control.Outcome) {
 	}
 	for _, target := range targets {
 		r := RouterStatus{By: o.By, Target: target, Epoch: o.Epoch, Status: o.Status, Reason: o.Reason, At: o.At.UTC(), InForce: a[o.By][target].InForce}
-		if o.Status == control.Done || o.Status == control.AlreadyApplied {
+		switch {
+		case o.Status == control.Done || o.Status == control.AlreadyApplied:
 			r.InForce = o.Epoch
+		case r.NotConcerned():
+			r.InForce = 0
 		}
 		a[o.By][target] = r
 	}
@@ -232,7 +248,7 @@ func printTables(b *strings.Builder, tables []TableStatus) {
 			if r.Epoch < t.Epoch {
 				fmt.Fprintf(b, "HAS NOT ANSWERED this one; last, at %s: ", Instant(r.At))
 			}
-			fmt.Fprintf(b, "epoch %d %s%s", r.Epoch, r.Status, withSpace(r.Reason))
+			b.WriteString(r.Answer())
 			if r.InForce != r.Epoch && r.InForce > 0 {
 				fmt.Fprintf(b, "; in force there: %d", r.InForce)
 			}

@@ -100,6 +100,8 @@ func TestStatusOfTables(t *testing.T) {
 	x.answer("entry-1", "router", 2, control.Done, "")
 	x.answer("proxies", "", 2, control.Failed, "no such backend")
 	x.answer("proxies", "xds", 2, control.AlreadyApplied, "")
+	x.answer("proxies", "gateway", 1, control.Done, "")
+	x.answer("proxies", "gateway", 2, control.Advised, control.NotConcerned)
 	x.put(subject.Outcomes(string(control.Split), "other"), "no outcome")
 	now := time.Now()
 	_, text := x.status(now)
@@ -110,6 +112,7 @@ func TestStatusOfTables(t *testing.T) {
 		"    east → cart: east 62.5 %, west 37.5 %\n    east → search: west 100 %\n" +
 			"    router entry-1 router: epoch 2 done\n" +
 			"    router gone router: HAS NOT ANSWERED this one; last, at 2026-03-01 10:00: epoch 1 done\n" +
+			"    router proxies gateway: epoch 2: not concerned, it carries none of these calls\n" +
 			"    router proxies haproxy: epoch 2 failed no such backend; in force there: 1\n" +
 			"    router proxies xds: epoch 2 already-applied\n",
 	} {
@@ -124,7 +127,7 @@ func TestStatusOfTables(t *testing.T) {
 	if body, err := json.Marshal(s); err != nil || strings.Contains(string(body), "0001-01-01") || !strings.Contains(string(body), `"left_s":-6`) {
 		t.Errorf("%s, %v", body, err)
 	}
-	if got, err := TableOf(t.Context(), x.c, control.Split, "web"); err != nil || got.Epoch != 2 || len(got.Routers) != 4 || *got.LeftS < 500 {
+	if got, err := TableOf(t.Context(), x.c, control.Split, "web"); err != nil || got.Epoch != 2 || len(got.Routers) != 5 || *got.LeftS < 500 {
 		t.Errorf("table %+v, %v", got, err)
 	}
 	if got, err := TableOf(t.Context(), x.c, control.Split, "nobody"); err != nil || got != nil {

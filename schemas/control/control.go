@@ -142,6 +142,10 @@ const (
 	Imported Status = "imported"
 )
 
+// NotConcerned is the reason of an outcome Advised by which a target says that a
+// table has no row of a link that it carries: it was put nowhere.
+const NotConcerned = "not-concerned"
+
 // Outcome is an executor's answer: to a move (Owner and Move set) or to a table
 // (Epoch set).
 type Outcome struct {

@@ -19,6 +19,10 @@
 //
 // # Failures
 //
+// A table without a row that a Carrier carries is put nowhere and answered advised,
+// with control.NotConcerned for a reason; that nothing is known of replicas of rows
+// of others is no reason to reject one.
+//
 // A table that can't be is rejected whole and the last good one stays; the Keeper
 // doesn't send it again (P37). A target that can't be reached gets the command
 // again. A share is not raised where nothing is ready to take it.

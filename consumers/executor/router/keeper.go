@@ -97,7 +97,7 @@ func NewKeeper(o KeeperOptions) (*Keeper, error) {
 		}
 		k.defaults[t.From] = t
 	}
-	k.tables.Of, k.tables.Put = control.Split, k.put
+	k.tables.Of, k.tables.Name, k.tables.Put = control.Split, o.Target.Name(), k.put
 	return k, nil
 }
 
@@ -135,7 +135,7 @@ func (k *Keeper) deliver(ctx context.Context, c *control.Command) (o control.Out
 		return o, true, fmt.Errorf("table of %.80q, epoch %d: %w", c.Scope, c.Epoch, err)
 	case err != nil:
 		k.tables.Epochs.Rejected(c.Scope, c.Epoch, err.Error())
-		o.Status, o.Target, o.Reason, s.lost = control.Failed, "", err.Error(), err
+		o.Status, o.Reason, s.lost = control.Failed, err.Error(), err
 	}
 	s.taken = 0
 	return o, true, nil
@@ -143,6 +143,9 @@ func (k *Keeper) deliver(ctx context.Context, c *control.Command) (o control.Out
 
 // Decline answers a table without applying it.
 func (k *Keeper) Decline(ctx context.Context, c *control.Command, s control.Status, answer executor.Answer) error {
+	if s == control.Advised && c.Split != nil && !k.concerned(tableFrom(c)) {
+		return answer(ctx, control.Outcome{Scope: c.Scope, Epoch: c.Epoch, Target: k.tables.Name, Status: s, Reason: control.NotConcerned})
+	}
 	return k.tables.Decline(ctx, c, s, answer)
 }
 
@@ -157,7 +160,8 @@ type candidate struct {
 
 // Resume brings into force what was in force before: of each calling component
 // the last table that is to be acted on, whose ttl is not over and which the target
-// takes, else the default. It is answered when it is delivered.
+// takes, else the default; the default too if the last one has nothing for the
+// target. It is answered when it is delivered.
 func (k *Keeper) Resume(ctx context.Context, _ executor.Answer) error {
 	found := map[string][]candidate{}
 	err := k.o.History(ctx, func(c *control.Command, at time.Time) error {
@@ -197,6 +201,10 @@ func (k *Keeper) takeUp(ctx context.Context, from string, all []candidate) error
 			break
 		}
 		t := tableFrom(x.c)
+		if !k.concerned(t) {
+			k.tables.Epochs.NotConcerned(from, x.c.Epoch)
+			break
+		}
 		err := k.bring(ctx, t, x.until, false)
 		if ctx.Err() != nil {
 			return fmt.Errorf("table of %.80q: %w", from, ctx.Err())
@@ -254,9 +262,9 @@ func end(c *control.Command, sent time.Time) (time.Time, error) {
 }
 
 // put is what executor.Tables calls for a table that is new.
-func (k *Keeper) put(ctx context.Context, c *control.Command) (string, error) {
+func (k *Keeper) put(ctx context.Context, c *control.Command) error {
 	if c.Split == nil {
-		return "", fmt.Errorf("a command without a table: %w", shares.ErrTable)
+		return fmt.Errorf("a command without a table: %w", shares.ErrTable)
 	}
 	sent, ok := executor.Sent(ctx)
 	if !ok {
@@ -264,13 +272,15 @@ func (k *Keeper) put(ctx context.Context, c *control.Command) (string, error) {
 	}
 	until, err := end(c, sent)
 	if err != nil {
-		return "", err
+		return err
 	}
-	return k.o.Target.Name(), k.bring(ctx, tableFrom(c), until, true)
+	return k.bring(ctx, tableFrom(c), until, true)
 }
 
 // bring puts a table in place → ready → weight order: no share rises where nothing
-// is ready. What was in force before a start is not asked to be ready again.
+// is ready. What was in force before a start is not asked to be ready again. A table
+// without a row that the target carries is put nowhere: executor.ErrNotConcerned. One
+// that was in force before it gives way to the default.
 func (k *Keeper) bring(ctx context.Context, t shares.Table, until time.Time, ordered bool) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -278,6 +288,14 @@ func (k *Keeper) bring(ctx context.Context, t shares.Table, until time.Time, ord
 	s := k.scope(t.From)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !k.concerned(t) {
+		if !s.until.IsZero() {
+			if err := k.giveWay(ctx, t.From, s); err != nil {
+				return err
+			}
+		}
+		return fmt.Errorf("table of %.80q, epoch %d: %w", t.From, t.Epoch, executor.ErrNotConcerned)
+	}
 	if ordered {
 		if err := k.ready(ctx, t); err != nil {
 			return err
@@ -290,11 +308,26 @@ func (k *Keeper) bring(ctx context.Context, t shares.Table, until time.Time, ord
 	return nil
 }
 
+// carries says whether the target carries a row of a calling component.
+func (k *Keeper) carries(from string, r shares.Row) bool {
+	c, some := k.o.Target.(Carrier)
+	return !some || c.Carries(shares.Link{From: from, FromSite: r.FromSite, To: r.To})
+}
+
+// concerned says whether there is anything in a table for the target. One without
+// rows is for those that carry all.
+func (k *Keeper) concerned(t shares.Table) bool {
+	_, some := k.o.Target.(Carrier)
+	return !some || slices.ContainsFunc(t.Rows, func(r shares.Row) bool { return k.carries(t.From, r) })
+}
+
+// ready says whether the target can take what a table raises in rows that are its own.
 func (k *Keeper) ready(ctx context.Context, t shares.Table) error {
 	now, err := k.o.Target.Observe(ctx, t.From)
 	if err != nil {
 		return fmt.Errorf("look at the shares of %.80q: %w", t.From, err)
 	}
+	t.Rows = slices.DeleteFunc(slices.Clone(t.Rows), func(r shares.Row) bool { return !k.carries(t.From, r) })
 	for _, replica := range t.Raised(now) {
 		if err := k.o.Target.Ready(ctx, replica); err != nil {
 			return fmt.Errorf("table of %.80q, epoch %d: %w", t.From, t.Epoch, err)

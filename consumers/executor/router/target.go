@@ -6,6 +6,14 @@ import (
 	"penstock/infra/shares"
 )
 
+// Carrier is a Target that carries the calls of some links only, as a proxy does. A
+// Target that is none carries those of all.
+type Carrier interface {
+	// Carries says whether the target carries calls of a link. It is the same as long
+	// as the target lives.
+	Carries(l shares.Link) bool
+}
+
 // Target is something that splits requests by tables: a router in a process, a
 // proxy. Its methods are called from several goroutines at once, those that
 // change something for one calling component one after another.
@@ -21,7 +29,8 @@ type Target interface {
 	// the target can't be asked.
 	Ready(ctx context.Context, r shares.Replica) error
 	// Put brings a table into force, and nothing else: what is not of the table's
-	// calling component stays as it is. changes is how much had to be changed; 0 if
+	// calling component stays as it is; rows of links that a Carrier doesn't carry are
+	// left to others. changes is how much had to be changed; 0 if
 	// the table is in force already, so that Put again and again keeps it there. An
 	// error rejects the table and what was in force stays, unless it wraps
 	// executor.ErrAgain: then nothing is known of it and it is to be put again.

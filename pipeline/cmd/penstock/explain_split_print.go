@@ -63,7 +63,7 @@ func printTable(b *strings.Builder, t *report.TableStatus) {
 	}
 	b.WriteString("\n")
 	for _, r := range t.Routers {
-		fmt.Fprintf(b, "  router %s: epoch %d %s\n", named(r.By, r.Target), r.Epoch, strings.TrimSpace(string(r.Status)+" "+r.Reason))
+		fmt.Fprintf(b, "  router %s: %s\n", named(r.By, r.Target), r.Answer())
 	}
 	if len(t.Routers) == 0 {
 		b.WriteString("  no router has answered\n")

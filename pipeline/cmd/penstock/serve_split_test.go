@@ -180,7 +180,7 @@ func TestServeSplits(t *testing.T) {
 		t.Fatalf("mode %s, %v of the calls stay: expected advice that nobody follows", d.Mode, a.east())
 	}
 	if out := op("status"); !strings.Contains(out, "split: mode advise, last decided window ") || !strings.Contains(out, " in mode advise, which nobody applies") ||
-		!strings.Contains(out, "router router-web-1: epoch 1 advised") {
+		!strings.Contains(out, "router router-web-1 router: epoch 1 advised") {
 		t.Errorf("status:\n%s", out)
 	}
 	if out, errs, code := command(t, append([]string{"mode", "split", "act"}, at...)...); code != 0 || errs != "" {

@@ -27,7 +27,10 @@ type Target struct {
 	away     map[string]map[string]bool // what was away when a rule was last written, by id and site
 }
 
-var _ router.Target = (*Target)(nil)
+var (
+	_ router.Target  = (*Target)(nil)
+	_ router.Carrier = (*Target)(nil)
+)
 
 // New returns the target of an API server, which need not be there yet.
 // router.ErrOptions, ErrState.
@@ -55,6 +58,11 @@ func New(o Options) (*Target, error) {
 
 // Name is the target in outcomes.
 func (t *Target) Name() string { return t.o.Name }
+
+// Carries says whether a rule has the link.
+func (t *Target) Carries(l shares.Link) bool {
+	return slices.ContainsFunc(t.o.Routes, func(r Route) bool { return r.Link == l })
+}
 
 // Close closes idle connections to the API server.
 func (t *Target) Close() { t.client.http.CloseIdleConnections() }

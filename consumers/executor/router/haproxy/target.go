@@ -22,7 +22,10 @@ type Target struct {
 	stale bool // the state file is older than what was set
 }
 
-var _ router.Target = (*Target)(nil)
+var (
+	_ router.Target  = (*Target)(nil)
+	_ router.Carrier = (*Target)(nil)
+)
 
 // New returns the target of a HAProxy, which need not run yet. ErrOptions.
 func New(o Options) (*Target, error) {
@@ -35,6 +38,11 @@ func New(o Options) (*Target, error) {
 
 // Name is the target in outcomes.
 func (t *Target) Name() string { return t.o.Name }
+
+// Carries says whether a backend has the link.
+func (t *Target) Carries(l shares.Link) bool {
+	return slices.ContainsFunc(t.o.Backends, func(b Backend) bool { return b.Link == l })
+}
 
 // servers reads the servers of backends: by backend, then name.
 func (t *Target) servers(ctx context.Context, backends []*Backend) (map[string]map[string]*server, error) {
@@ -76,10 +84,11 @@ func (t *Target) of(is func(b *Backend) bool) []*Backend {
 // plan is what a table asks of one backend.
 type plan struct {
 	backend *Backend
-	shares  map[string]float64
+	shares  map[string]float64 // nil: the weights of HAProxy's configuration
 }
 
 // plans finds the backends of a table's rows; rows without one are left to others.
+// Backends without a row are as without a table.
 func (t *Target) plans(table shares.Table) (plans []plan, ignored int64, err error) {
 	for _, row := range table.Rows {
 		l := shares.Link{From: table.From, FromSite: row.FromSite, To: row.To}
@@ -107,6 +116,11 @@ func (t *Target) plans(table shares.Table) (plans []plan, ignored int64, err err
 			plans = append(plans, p)
 		}
 	}
+	for _, b := range t.of(func(b *Backend) bool { return b.Link.From == table.From }) {
+		if !slices.ContainsFunc(plans, func(p plan) bool { return p.backend == b }) {
+			plans = append(plans, plan{backend: b})
+		}
+	}
 	return plans, ignored, nil
 }
 
@@ -129,6 +143,26 @@ func (t *Target) Put(ctx context.Context, table shares.Table) (changes int, err 
 	if err != nil {
 		return 0, err
 	}
+	changes, err = t.carryOut(ctx, plans)
+	if changes > 0 && ignored > 0 {
+		t.o.Metrics.Count(Ignored, "no-backend", ignored)
+	}
+	return changes, err
+}
+
+// Clear gives the servers of a calling component the weights of HAProxy's
+// configuration.
+func (t *Target) Clear(ctx context.Context, from string) error {
+	var plans []plan
+	for _, b := range t.of(func(b *Backend) bool { return b.Link.From == from }) {
+		plans = append(plans, plan{backend: b})
+	}
+	_, err := t.carryOut(ctx, plans)
+	return err
+}
+
+// carryOut sets the weights that are not as planned.
+func (t *Target) carryOut(ctx context.Context, plans []plan) (changes int, err error) {
 	var backends []*Backend
 	for _, p := range plans {
 		backends = append(backends, p.backend)
@@ -142,7 +176,7 @@ func (t *Target) Put(ctx context.Context, table shares.Table) (changes int, err 
 	var all []change
 	for _, p := range plans {
 		servers := now[p.backend.Name]
-		weights, err := p.backend.weights(p.shares, servers)
+		weights, err := p.weights(servers)
 		if err != nil {
 			return 0, err
 		}
@@ -152,33 +186,23 @@ func (t *Target) Put(ctx context.Context, table shares.Table) (changes int, err 
 			}
 		}
 	}
-	if len(all) > 0 && ignored > 0 {
-		t.o.Metrics.Count(Ignored, "no-backend", ignored)
-	}
 	return len(all), t.set(ctx, all)
 }
 
-// Clear gives the servers of a calling component the weights of HAProxy's
-// configuration.
-func (t *Target) Clear(ctx context.Context, from string) error {
-	backends := t.of(func(b *Backend) bool { return b.Link.From == from })
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now, err := t.servers(ctx, backends)
-	if err != nil {
-		return err
+// weights are those that the servers of the backend are to have.
+func (p plan) weights(servers map[string]*server) (map[string]int, error) {
+	if p.shares != nil {
+		return p.backend.weights(p.shares, servers)
 	}
-	var all []change
-	for _, b := range backends {
-		for _, site := range b.sites() {
-			for _, name := range b.Servers[site] {
-				if s := now[b.Name][name]; s != nil && s.weight != s.initial {
-					all = append(all, change{s, s.initial})
-				}
+	weights := map[string]int{}
+	for _, names := range p.backend.Servers {
+		for _, name := range names {
+			if s := servers[name]; s != nil {
+				weights[name] = s.initial
 			}
 		}
 	}
-	return t.set(ctx, all)
+	return weights, nil
 }
 
 // set sets weights, those that rise first. If HAProxy refuses, what was set is set

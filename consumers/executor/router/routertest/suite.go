@@ -63,6 +63,8 @@ func Run(t *testing.T, world func(t *testing.T) World) {
 		{"refused", refused},
 		{"cleared", cleared},
 		{"foreign", foreign},
+		{"rows that go", rowsThatGo},
+		{"not concerned", notConcerned},
 		{"ready", ready},
 		{"drain", drain},
 		{"drain of none", drainOfNone},

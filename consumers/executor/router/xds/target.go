@@ -49,7 +49,10 @@ type rejection struct {
 	err  error
 }
 
-var _ router.Target = (*Target)(nil)
+var (
+	_ router.Target  = (*Target)(nil)
+	_ router.Carrier = (*Target)(nil)
+)
 
 // everybody is the node of all clients: they get the same.
 type everybody struct{}
@@ -88,6 +91,11 @@ func (t *Target) Register(ctx context.Context, s grpc.ServiceRegistrar) {
 
 // Name is the target in outcomes.
 func (t *Target) Name() string { return t.o.Name }
+
+// Carries says whether a split has the link.
+func (t *Target) Carries(l shares.Link) bool {
+	return slices.ContainsFunc(t.o.Splits, func(s Split) bool { return s.Link == l })
+}
 
 // offer has the cache serve the current snapshot.
 func (t *Target) offer() error {
