@@ -21,6 +21,16 @@ const (
 	reasonPeer         = "peer" // the peer itself gave none
 )
 
+// saidReason is why a peer answered by itself, "" if it didn't. What is none of the
+// words above counts as reasonPeer, so that whatever stands there makes no new series.
+func saidReason(h http.Header) string {
+	switch said := first(h, headerReason); said {
+	case "", reasonNoComponent, reasonNoServer, reasonNoConnection, reasonServer, reasonTimeout, reasonNoWay:
+		return said
+	}
+	return reasonPeer
+}
+
 // splitting is what a request is while its site follows from the shares.
 type splitting struct {
 	calls   bool // it is one
@@ -168,7 +178,7 @@ func (x *exchange) lost(err error, peer bool) (next place, fell bool) {
 func (x *exchange) judge(resp *http.Response, peer bool) (next place, fell bool) {
 	reason, unsent := "", false
 	if peer {
-		reason = first(resp.Header, headerReason)
+		reason = saidReason(resp.Header)
 	}
 	switch reason {
 	case reasonNoComponent, reasonNoServer, reasonNoConnection:

@@ -283,7 +283,7 @@ func (x *exchange) probed(resp *http.Response, peer bool) (reason string) {
 	x.sent = n
 	_ = resp.Body.Close() // what it has beyond that doesn't matter
 	unknown := peer && first(resp.Header, headerPeer) == peerUnknown
-	switch own := first(resp.Header, headerReason); {
+	switch own := saidReason(resp.Header); {
 	case err != nil && !errors.Is(err, io.EOF):
 		x.status = http.StatusBadGateway
 		x.e.noAnswerFrom(x.to, x.at.site, false)

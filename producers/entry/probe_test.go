@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -226,6 +227,11 @@ func TestProbesCauseNoProbes(t *testing.T) {
 // delay that a service did not take.
 func TestProbesThatFail(t *testing.T) {
 	t.Parallel()
+	strange := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Penstock-Reason", "of my own")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(strange.Close)
 	for name, test := range map[string]struct {
 		change  func(site string, o *entry.Options)
 		answer  func(w http.ResponseWriter)
@@ -233,8 +239,13 @@ func TestProbesThatFail(t *testing.T) {
 		service bool
 		reason  string
 	}{
-		"absent":     {change: func(site string, o *entry.Options) { o.Component = map[string]string{"a": "web", "b": "front"}[site] }, status: 503, reason: "no-component"},
-		"not there":  {change: func(site string, o *entry.Options) { closeServers(t, o, site == "b") }, status: 502, reason: "no-connection"},
+		"absent":    {change: func(site string, o *entry.Options) { o.Component = map[string]string{"a": "web", "b": "front"}[site] }, status: 503, reason: "no-component"},
+		"not there": {change: func(site string, o *entry.Options) { closeServers(t, o, site == "b") }, status: 502, reason: "no-connection"},
+		"its own words": {change: func(site string, o *entry.Options) {
+			if site == "a" {
+				o.Sites[1].Peer = pool(t, "b", strange.URL)
+			}
+		}, status: 503, reason: "peer"},
 		"an error":   {answer: func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) }, status: 500, service: true, reason: "status"},
 		"other keys": {change: func(site string, o *entry.Options) { o.PeerKey = []byte(strings.Repeat(site, 16)) }, status: 508, reason: "peer-key"},
 		"breaks off": {answer: func(w http.ResponseWriter) {
