@@ -85,16 +85,6 @@ func (e *Epochs) Rejected(scope string, epoch uint64, reason string) {
 	}
 }
 
-// Current returns the epoch in force; false if none is.
-func (e *Epochs) Current(scope string) (uint64, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if s := e.scopes[scope]; s != nil && s.force > 0 && !s.aside {
-		return s.force, true
-	}
-	return 0, false
-}
-
 func (e *Epochs) scope(name string) *scopeEpochs {
 	if e.scopes == nil {
 		e.scopes = map[string]*scopeEpochs{}

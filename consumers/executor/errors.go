@@ -3,6 +3,10 @@ package executor
 import "errors"
 
 var (
+	// ErrAgain is wrapped by errors of Tables.Put that say nothing about the table:
+	// the target could not be reached. The table in force stays, and the command comes
+	// again.
+	ErrAgain = errors.New("the target can't be reached now")
 	// ErrOptions is returned by New for options that can't work. Nothing was
 	// started.
 	ErrOptions = errors.New("executor options")

@@ -28,10 +28,6 @@ type Tables struct {
 	scopes map[string]*sync.Mutex
 }
 
-// ErrAgain is wrapped by errors of Tables.Put that say nothing about the table:
-// the target could not be reached. The table in force stays.
-var ErrAgain = errors.New("the target can't be reached now")
-
 var _ Target = (*Tables)(nil)
 
 // Kind is Of.

@@ -84,12 +84,6 @@ func TestTables(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if e, ok := tables.Epochs.Current("q"); ok {
-		t.Errorf("epoch %d is in force, which had nothing for the target", e)
-	}
-	if e, ok := tables.Epochs.Current("s"); e != 7 || !ok {
-		t.Errorf("epoch %d is in force", e)
-	}
 }
 
 // TestTablesAtOnce: the same tables from several sides have one effect each.

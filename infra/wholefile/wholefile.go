@@ -12,8 +12,10 @@ import (
 	"path/filepath"
 )
 
-// Write puts content in the place of a file's, on disk when it returns. It is written
-// beside it first, under a name that begins with a dot.
+// Write puts content in the place of a file's. It is written beside it first, under a
+// name that begins with a dot, and is on disk before it takes the place: a crash right
+// after may bring the old content back, never a part of the new one. A crash before
+// leaves the file with the dot behind.
 func Write(name string, content []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
 	if err != nil {

@@ -32,12 +32,6 @@ const (
 	mostAfter = 30 * time.Second
 )
 
-// Headers of the API.
-const (
-	headerAge     = "Penstock-Age"
-	headerServers = "Penstock-Servers"
-)
-
 // answer is what a question brought.
 type answer struct {
 	split   *control.SplitAnswer // nil: what was known is still so
@@ -170,7 +164,7 @@ func (f *following) ask() (answer, error) {
 	if f.tag != "" {
 		req.Header.Set("If-None-Match", f.tag)
 		if f.servers != "" {
-			req.Header.Set(headerServers, f.servers)
+			req.Header.Set(control.HeaderSplitServers, f.servers)
 		}
 	}
 	if f.p.o.Token != "" {
@@ -181,8 +175,8 @@ func (f *following) ask() (answer, error) {
 		return answer{}, fmt.Errorf("question: %w", err)
 	}
 	defer func() { _ = res.Body.Close() }() // What was needed of it was read.
-	a := answer{tag: res.Header.Get("ETag"), servers: res.Header.Get(headerServers)}
-	if seconds, err := strconv.ParseInt(res.Header.Get(headerAge), 10, 32); err == nil {
+	a := answer{tag: res.Header.Get("ETag"), servers: res.Header.Get(control.HeaderSplitServers)}
+	if seconds, err := strconv.ParseInt(res.Header.Get(control.HeaderSplitAge), 10, 32); err == nil {
 		a.age = time.Duration(seconds) * time.Second
 	}
 	switch {

@@ -87,5 +87,5 @@ func (o *Options) complete() error {
 // question is the URL of the question for a component.
 func (o *Options) question(component string) string {
 	query := url.Values{"from_site": {o.Site}, "from": {o.Component}, "wait": {o.Wait.String()}}
-	return o.URL + "/v1/split/" + url.PathEscape(component) + "?" + query.Encode()
+	return o.URL + control.SplitPath + url.PathEscape(component) + "?" + query.Encode()
 }

@@ -9,6 +9,15 @@ import (
 // MaxSplitServers is the most servers of a site in an answer.
 const MaxSplitServers = 4096
 
+// The pull API's words: what the called component's name follows in the path of a
+// question, and headers of answers. HeaderSplitAge is for how many seconds the bus has
+// been away, HeaderSplitServers a digest of where servers are.
+const (
+	SplitPath          = "/v1/split/"
+	HeaderSplitAge     = "Penstock-Age"
+	HeaderSplitServers = "Penstock-Servers"
+)
+
 // SplitAnswer is what GET /v1/split/{component} answers (DESIGN §4.2): where calls
 // from a component at a site to another component go.
 type SplitAnswer struct {

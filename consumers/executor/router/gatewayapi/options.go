@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -176,11 +177,4 @@ func (r *Route) place(o *object) int {
 }
 
 // sites are the rule's, sorted.
-func (r *Route) sites() []string {
-	sites := make([]string, 0, len(r.Backends))
-	for site := range r.Backends {
-		sites = append(sites, site)
-	}
-	slices.Sort(sites)
-	return sites
-}
+func (r *Route) sites() []string { return slices.Sorted(maps.Keys(r.Backends)) }

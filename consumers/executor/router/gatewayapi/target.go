@@ -69,13 +69,7 @@ func (t *Target) Close() { t.client.http.CloseIdleConnections() }
 
 // of returns the rules that satisfy a condition.
 func (t *Target) of(is func(r *Route) bool) []*Route {
-	var some []*Route
-	for i := range t.o.Routes {
-		if is(&t.o.Routes[i]) {
-			some = append(some, &t.o.Routes[i])
-		}
-	}
-	return some
+	return router.Those(t.o.Routes, is)
 }
 
 // check says whether a table can be followed, and how many rows no rule carries.
@@ -107,17 +101,9 @@ func (t *Target) check(table shares.Table) (ignored int64, err error) {
 func split(r *Route, tables map[string]shares.Table) map[string]float64 {
 	table := tables[r.Link.From]
 	for _, row := range table.Rows {
-		if row.FromSite != r.Link.FromSite || row.To != r.Link.To {
-			continue
+		if row.FromSite == r.Link.FromSite && row.To == r.Link.To {
+			return router.Wanted(row, r.Writes)
 		}
-		if r.Writes && row.WritesAt != "" {
-			return map[string]float64{row.WritesAt: 1}
-		}
-		all := make(map[string]float64, len(row.Ratios))
-		for _, ratio := range row.Ratios {
-			all[ratio.Site] = ratio.Share
-		}
-		return all
 	}
 	return nil
 }
@@ -237,12 +223,11 @@ func (t *Target) Observe(ctx context.Context, from string) ([]shares.Row, error)
 		if sum == 0 {
 			continue
 		}
-		row := shares.Row{FromSite: r.Link.FromSite, To: r.Link.To}
-		for _, site := range r.sites() {
-			part := total(map[string][]int64{site: weights[site]})
-			row.Ratios = append(row.Ratios, shares.Ratio{Site: site, Share: float64(part) / float64(sum)})
+		split := map[string]float64{}
+		for site := range r.Backends {
+			split[site] = float64(total(map[string][]int64{site: weights[site]})) / float64(sum)
 		}
-		rows = append(rows, row)
+		rows = append(rows, router.Shown(r.Link, split))
 	}
 	return rows, nil
 }

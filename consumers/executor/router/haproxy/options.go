@@ -3,6 +3,7 @@ package haproxy
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -107,11 +108,4 @@ func (b *Backend) check(taken map[string]bool) error {
 }
 
 // sites are the backend's, sorted.
-func (b *Backend) sites() []string {
-	sites := make([]string, 0, len(b.Servers))
-	for site := range b.Servers {
-		sites = append(sites, site)
-	}
-	slices.Sort(sites)
-	return sites
-}
+func (b *Backend) sites() []string { return slices.Sorted(maps.Keys(b.Servers)) }

@@ -72,13 +72,7 @@ func (t *Target) servers(ctx context.Context, backends []*Backend) (map[string]m
 
 // of returns the backends that satisfy a condition.
 func (t *Target) of(is func(b *Backend) bool) []*Backend {
-	var some []*Backend
-	for i := range t.o.Backends {
-		if is(&t.o.Backends[i]) {
-			some = append(some, &t.o.Backends[i])
-		}
-	}
-	return some
+	return router.Those(t.o.Backends, is)
 }
 
 // plan is what a table asks of one backend.
@@ -101,13 +95,7 @@ func (t *Target) plans(table shares.Table) (plans []plan, ignored int64, err err
 			return nil, 0, fmt.Errorf("writes from %.80q to %.80q at %.80q: %w", row.FromSite, row.To, row.WritesAt, ErrWrites)
 		}
 		for _, b := range backends {
-			p := plan{b, map[string]float64{}}
-			for _, ratio := range row.Ratios {
-				p.shares[ratio.Site] = ratio.Share
-			}
-			if b.Writes && row.WritesAt != "" {
-				p.shares = map[string]float64{row.WritesAt: 1}
-			}
+			p := plan{b, router.Wanted(row, b.Writes)}
 			for site, share := range p.shares {
 				if share > 0 && b.Servers[site] == nil {
 					return nil, 0, fmt.Errorf("backend %s: site %.80q: %w", b.Name, site, shares.ErrAbsent)
@@ -262,11 +250,7 @@ func (t *Target) Observe(ctx context.Context, from string) ([]shares.Row, error)
 		if split == nil {
 			continue
 		}
-		row := shares.Row{FromSite: b.Link.FromSite, To: b.Link.To}
-		for _, site := range b.sites() {
-			row.Ratios = append(row.Ratios, shares.Ratio{Site: site, Share: split[site]})
-		}
-		rows = append(rows, row)
+		rows = append(rows, router.Shown(b.Link, split))
 	}
 	return rows, nil
 }

@@ -84,6 +84,7 @@ func (b *Backend) active(site string, servers map[string]*server) []*server {
 func (b *Backend) shares(servers map[string]*server) map[string]float64 {
 	split, sum := map[string]float64{}, 0
 	for _, site := range b.sites() {
+		split[site] = 0
 		for _, s := range b.active(site, servers) {
 			split[site] += float64(s.weight)
 			sum += s.weight

@@ -8,16 +8,11 @@ import (
 	"time"
 
 	"penstock/infra/door"
+	"penstock/schemas/control"
 )
 
 // retryAfter is what a client is told to wait where too many wait, in seconds.
 const retryAfter = 5
-
-// Headers of ours.
-const (
-	headerAge     = "Penstock-Age"
-	headerServers = "Penstock-Servers"
-)
 
 // asking is one request.
 type asking struct {
@@ -131,7 +126,7 @@ func (a *asking) send(now answered) {
 	a.age()
 	h := a.w.Header()
 	h.Set("ETag", now.tag)
-	h.Set(headerServers, now.servers)
+	h.Set(control.HeaderSplitServers, now.servers)
 	h.Set("Cache-Control", "private, no-cache") // kept, but asked about each time
 	if a.has(now) {
 		a.status(http.StatusNotModified)
@@ -143,7 +138,7 @@ func (a *asking) send(now answered) {
 // has reports whether the client has an answer: by its tag, and if the client says
 // by which servers, by these.
 func (a *asking) has(now answered) bool {
-	servers := a.r.Header.Get(headerServers)
+	servers := a.r.Header.Get(control.HeaderSplitServers)
 	return door.HasTag(a.r, now.tag) && (servers == "" || servers == now.servers)
 }
 
@@ -152,7 +147,7 @@ func (a *asking) has(now answered) bool {
 func (a *asking) age() {
 	seconds := int64(math.Ceil(a.silence().Seconds()))
 	h := a.w.Header()
-	h.Set(headerAge, strconv.FormatInt(seconds, 10))
+	h.Set(control.HeaderSplitAge, strconv.FormatInt(seconds, 10))
 	if seconds > 0 {
 		a.metrics.stale.Inc()
 		h.Set("Age", strconv.FormatInt(seconds, 10))

@@ -156,8 +156,8 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%s: %v", c.uri, err)
 			}
 		}
-		if (w.Code == http.StatusOK || w.Code == http.StatusNotModified) != (w.Header().Get(headerServers) != "") {
-			t.Errorf("%s: digest of servers %q", c.uri, w.Header().Get(headerServers))
+		if (w.Code == http.StatusOK || w.Code == http.StatusNotModified) != (w.Header().Get(control.HeaderSplitServers) != "") {
+			t.Errorf("%s: digest of servers %q", c.uri, w.Header().Get(control.HeaderSplitServers))
 		}
 	}
 }
@@ -185,7 +185,7 @@ func TestTags(t *testing.T) {
 	put(t, r, table(5, 0.5, 0.5))
 	put(t, r2, table(5, 0.5, 0.5))
 	a, b := ask(s, "GET", uri), ask(other, "GET", uri, "If-None-Match", `"5"`)
-	if a.Code != http.StatusOK || b.Code != http.StatusNotModified || a.Header().Get(headerServers) == b.Header().Get(headerServers) {
+	if a.Code != http.StatusOK || b.Code != http.StatusNotModified || a.Header().Get(control.HeaderSplitServers) == b.Header().Get(control.HeaderSplitServers) {
 		t.Errorf("%d %v and %d %v", a.Code, a.Header(), b.Code, b.Header())
 	}
 }
@@ -197,7 +197,7 @@ func TestServersAreAskedFor(t *testing.T) {
 	s, r, _ := setup(t, nil)
 	put(t, r, table(5, 0.5, 0.5))
 	const uri = "/v1/split/cart?from_site=east&from=web"
-	digest := ask(s, "GET", uri).Header().Get(headerServers)
+	digest := ask(s, "GET", uri).Header().Get(control.HeaderSplitServers)
 	for name, c := range map[string]struct {
 		tag, digest string
 		want        int
@@ -207,11 +207,11 @@ func TestServersAreAskedFor(t *testing.T) {
 		"other servers": {`"5"`, "0", 200},
 		"another epoch": {`"4"`, digest, 200},
 	} {
-		if w := ask(s, "GET", uri+"&wait=0s", "If-None-Match", c.tag, headerServers, c.digest); w.Code != c.want || w.Header().Get(headerServers) != digest {
-			t.Errorf("%s: %s", name, read(w, headerServers))
+		if w := ask(s, "GET", uri+"&wait=0s", "If-None-Match", c.tag, control.HeaderSplitServers, c.digest); w.Code != c.want || w.Header().Get(control.HeaderSplitServers) != digest {
+			t.Errorf("%s: %s", name, read(w, control.HeaderSplitServers))
 		}
 	}
-	if w := ask(s, "GET", uri+"&wait=1m", "If-None-Match", `"5"`, headerServers, "0"); w.Code != 200 { // it does not wait
+	if w := ask(s, "GET", uri+"&wait=1m", "If-None-Match", `"5"`, control.HeaderSplitServers, "0"); w.Code != 200 { // it does not wait
 		t.Errorf("other servers, waiting: %s", read(w))
 	}
 }
@@ -310,7 +310,7 @@ func FuzzQuestion(f *testing.F) {
 			query = strings.ReplaceAll(query, "wait", "wiat") // nobody would end it
 		}
 		req := httptest.NewRequest(http.MethodGet, "/", nil)
-		req.URL = &url.URL{Path: splitPath + path, RawPath: splitPath + path, RawQuery: query}
+		req.URL = &url.URL{Path: control.SplitPath + path, RawPath: control.SplitPath + path, RawQuery: query}
 		req.Host, req.RemoteAddr = "127.0.0.1", "127.0.0.1:1"
 		req.Header.Set("If-None-Match", tag)
 		w := httptest.NewRecorder()

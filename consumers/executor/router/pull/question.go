@@ -12,9 +12,6 @@ import (
 	"penstock/schemas/control"
 )
 
-// splitPath is what a component's name follows.
-const splitPath = "/v1/split/"
-
 // question is what is asked for.
 type question struct {
 	link shares.Link
@@ -52,10 +49,10 @@ func usable(name string) bool {
 
 // read reads a question; status is 0, or that of the failure.
 func (s *Server) read(u *url.URL) (q question, status int, f Failure) {
-	rest, ours := strings.CutPrefix(u.EscapedPath(), splitPath)
+	rest, ours := strings.CutPrefix(u.EscapedPath(), control.SplitPath)
 	component, err := url.PathUnescape(rest)
 	if !ours || err != nil || strings.Contains(rest, "/") || component == "" {
-		return q, http.StatusNotFound, Failure{Error: failPath, Text: "ask for " + splitPath + "COMPONENT?from_site=SITE"}
+		return q, http.StatusNotFound, Failure{Error: failPath, Text: "ask for " + control.SplitPath + "COMPONENT?from_site=SITE"}
 	}
 	if q, err = parse(u.RawQuery); err != nil {
 		return q, http.StatusBadRequest, Failure{Error: failQuery, Text: err.Error()}

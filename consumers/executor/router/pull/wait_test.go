@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"penstock/schemas/control"
 )
 
 // waiting asks in the background and returns when the question waits.
@@ -65,7 +67,7 @@ func TestLongPoll(t *testing.T) {
 	}
 	done = waiting(t, s, t.Context(), `"2"`)
 	c.Advance(time.Minute)
-	if w := <-done; w.Code != http.StatusNotModified || w.Header().Get("ETag") != `"2"` || w.Header().Get(headerServers) == "" {
+	if w := <-done; w.Code != http.StatusNotModified || w.Header().Get("ETag") != `"2"` || w.Header().Get(control.HeaderSplitServers) == "" {
 		t.Error(read(w, "ETag"))
 	}
 	ctx, cancel := context.WithCancel(t.Context())

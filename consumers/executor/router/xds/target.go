@@ -105,15 +105,9 @@ func (t *Target) offer() error {
 	return nil
 }
 
-// splits returns those of a link.
+// splits returns those that satisfy a condition.
 func (t *Target) splits(is func(s *Split) bool) []*Split {
-	var some []*Split
-	for i := range t.o.Splits {
-		if is(&t.o.Splits[i]) {
-			some = append(some, &t.o.Splits[i])
-		}
-	}
-	return some
+	return router.Those(t.o.Splits, is)
 }
 
 // apply writes a table into a configuration; ignored is how many rows no split
@@ -130,13 +124,7 @@ func (t *Target) apply(b *Base, table shares.Table, draining map[shares.Replica]
 			return 0, fmt.Errorf("writes from %.80q to %.80q at %.80q: nothing of their own for them: %w", row.FromSite, row.To, row.WritesAt, shares.ErrTable)
 		}
 		for _, s := range splits {
-			split := map[string]float64{}
-			for _, ratio := range row.Ratios {
-				split[ratio.Site] = ratio.Share
-			}
-			if s.Writes && row.WritesAt != "" {
-				split = map[string]float64{row.WritesAt: 1}
-			}
+			split := router.Wanted(row, s.Writes)
 			for site, share := range split {
 				if share > 0 && s.sites()[site] == "" {
 					return 0, fmt.Errorf("from %.80q to %.80q: site %.80q: %w", row.FromSite, row.To, site, shares.ErrAbsent)
@@ -284,11 +272,7 @@ func (t *Target) Observe(_ context.Context, from string) ([]shares.Row, error) {
 		if err != nil {
 			return nil, err
 		}
-		row := shares.Row{FromSite: s.Link.FromSite, To: s.Link.To}
-		for _, site := range slices.Sorted(maps.Keys(split)) {
-			row.Ratios = append(row.Ratios, shares.Ratio{Site: site, Share: split[site]})
-		}
-		rows = append(rows, row)
+		rows = append(rows, router.Shown(s.Link, split))
 	}
 	return rows, nil
 }
