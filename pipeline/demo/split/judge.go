@@ -87,6 +87,9 @@ func (j *judge) shares(n int, f Fault, l link) {
 		j.add(n, share <= most, what+", commanded", want, "%.2f of %.2f before, in force %.1f s after the window", share, before, since.Sub(closed).Seconds())
 		sent, of := r.sent(j.site, j.site, since, since.Add(width))
 		j.add(n, of >= fewestCalls && sent <= most, what+", in answers", want, "%.2f of %d calls", sent, of)
+		if next := since.Add(width - 1).Truncate(width); next.Add(width).After(f.To) {
+			continue // A table that came in time, but no whole window of the fault is left to be seen.
+		}
 		rows, ok := r.rows(l, j.site, since)
 		j.add(n, ok && rows <= most, what+", in rows", want, "%s", shareText(rows, ok))
 	}

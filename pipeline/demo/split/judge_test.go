@@ -200,6 +200,24 @@ func TestAShortFault(t *testing.T) {
 	}
 }
 
+// TestATableInTheLastWindow: it is in time, and leaves no whole window of the fault
+// whose rows could tell.
+func TestATableInTheLastWindow(t *testing.T) {
+	const s = time.Second
+	j, run := good()
+	j.late, j.added = true, 300*time.Millisecond
+	j.plan = Plan{Start: t0, Faults: []Fault{{after(20 * s), after(70 * s)}}, End: after(70 * s)}
+	for lag, want := range map[time.Duration]int{0: 11, s / 2: 10} {
+		checks := run(func(r *record) {
+			r.orders = r.orders[:1]
+			r.give(60*s, lag, row, 0)
+		})
+		if b := broken(checks); len(b) > 0 || len(checks) != want {
+			t.Errorf("%v after the window: %d checks; %s", lag, len(checks), strings.Join(b, "\n"))
+		}
+	}
+}
+
 func TestPlans(t *testing.T) {
 	d := durations{faults: 3, warm: time.Minute, fault: 3 * time.Minute, pause: 150 * time.Second, phase: width}
 	start := after(3 * time.Second)
