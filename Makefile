@@ -91,7 +91,7 @@ stores: ## Show what the stores promise: conformance suites, 100 moves of a busy
 
 .PHONY: live
 live: ## Show what entry points promise as a whole: stale clients, a bus that is away for a minute, logs rotated and readers killed 20 times.
-	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v -run 'StaleClients|TheBusGoesAway|EntriesStart|TheSpoolIsFull|EntriesStop|ServicesThatKnow|FollowNGINX' ./pipeline/cmd/penstock/
+	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v -run 'OnTheClock/InTurn|ServicesThatKnow|FollowNGINX' ./pipeline/cmd/penstock/
 	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v -run 'TestKill|TestWalk' ./producers/follow/
 	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m ./infra/gate/ ./producers/entry/...
 

@@ -12,11 +12,10 @@ import (
 	"penstock/pipeline/demo/split"
 )
 
-// TestSplitDemo runs the demonstration as CI can afford it: one short fault, for two
+// splitDemo runs the demonstration as CI can afford it: one short fault, for two
 // policies beside each other. Everything is real, and each promise that fits into
 // it is checked by itself (issue: make split-demo).
-func TestSplitDemo(t *testing.T) {
-	// Not in parallel: it looks at the clock, and the others take the cores.
+func splitDemo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
 	c := process(t, "", "--json", "demo", "split", "--fast", "--seed", "7", "-o", dir)
 	c.Stdout = nil
@@ -28,8 +27,9 @@ func TestSplitDemo(t *testing.T) {
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	// Six shares of the replica, a quantile, and what holds of each policy.
-	if len(r.Broken) != 0 || len(r.Void) != 0 || len(r.Checks) != 15 || len(r.Policies) != 2 {
+	// Six shares of the replica (five if the last table came in the last window), a
+	// quantile, and what holds of each policy.
+	if n := len(r.Checks); len(r.Broken) != 0 || len(r.Void) != 0 || n != 15 && n != 14 || len(r.Policies) != 2 {
 		t.Fatalf("broken %q, void %q, %d checks, %d policies", r.Broken, r.Void, len(r.Checks), len(r.Policies))
 	}
 	ours, closest := &r.Policies[0], &r.Policies[1]

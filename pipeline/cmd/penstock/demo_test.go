@@ -14,10 +14,9 @@ import (
 	"penstock/pipeline/demo"
 )
 
-// TestLiveDemo runs the demonstration as CI can afford it: everything is real, and
+// liveDemo runs the demonstration as CI can afford it: everything is real, and
 // each promise of it is checked by itself (issue: make live-demo).
-func TestLiveDemo(t *testing.T) {
-	// Not in parallel: it looks at the clock, and the others take the cores.
+func liveDemo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
 	c := process(t, "", "--json", "demo", "live", "--fast", "--seed", "7", "-o", dir)
 	c.Stdout = nil

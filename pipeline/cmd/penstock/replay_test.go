@@ -21,6 +21,7 @@ func accessLog(t *testing.T, out string, more ...string) []string {
 // real access log: its account, its decisions, and that neither partitions nor
 // batches nor flushes change a byte of them. The variants are pairwise.
 func TestAccessLogIsDecidedTheSameHoweverItIsCut(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	must(t, accessLog(t, base)...)
 	r := readReport(t, base)
@@ -65,6 +66,7 @@ func TestPacedReplayDecidesTheSame(t *testing.T) {
 }
 
 func TestDisorderLeavesLateRowsAndTheSameDecisions(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	must(t, accessLog(t, base, "--disorder", "1s")...)
 	r := readReport(t, base)
@@ -79,6 +81,7 @@ func TestDisorderLeavesLateRowsAndTheSameDecisions(t *testing.T) {
 }
 
 func TestRunsThatCannotBeGivesNoReport(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		p := filepath.Join(dir, name)
@@ -120,6 +123,7 @@ func TestRunsThatCannotBeGivesNoReport(t *testing.T) {
 }
 
 func TestAnUnfinishedOtherReplayIsNotTouched(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	rec := filepath.Join(dir, "r.csv")
 	var rows strings.Builder
