@@ -145,7 +145,7 @@ func (t *Target) refused(url, version, message string) error {
 	}
 	t.o.Metrics.Count(Refused, "unconfirmed", 1)
 	err := fmt.Errorf("%w: %.400s", ErrRefused, message)
-	t.rejected[t.last.From] = rejection{t.last.Rows, err}
+	t.rejected[t.last.From] = rejection{t.carried(t.last), err}
 	t.tables, t.draining, t.current = t.goodTables, t.goodDrains, t.good
 	return t.offer()
 }

@@ -43,7 +43,7 @@ type Target struct {
 	heardOf    chan struct{} // closed when clients have said something
 }
 
-// rejection is a table that a client refused.
+// rejection is what a client refused of a table: the rows that a split carries.
 type rejection struct {
 	rows []shares.Row
 	err  error
@@ -108,6 +108,13 @@ func (t *Target) offer() error {
 // splits returns those that satisfy a condition.
 func (t *Target) splits(is func(s *Split) bool) []*Split {
 	return router.Those(t.o.Splits, is)
+}
+
+// carried are the rows of a table that a split carries.
+func (t *Target) carried(table shares.Table) []shares.Row {
+	return slices.DeleteFunc(slices.Clone(table.Rows), func(r shares.Row) bool {
+		return !t.Carries(shares.Link{From: table.From, FromSite: r.FromSite, To: r.To})
+	})
 }
 
 // apply writes a table into a configuration; ignored is how many rows no split
@@ -184,7 +191,7 @@ func (t *Target) step(cause shares.Table, edit func(tables map[string]shares.Tab
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r, was := t.rejected[cause.From]; was && cause.From != "" {
-		if shares.SameRows(r.rows, cause.Rows) {
+		if shares.SameRows(r.rows, t.carried(cause)) {
 			return nil, 0, r.err
 		}
 		delete(t.rejected, cause.From)

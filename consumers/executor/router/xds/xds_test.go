@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -116,7 +117,9 @@ func TestRefusal(t *testing.T) {
 				}
 			}
 			bad := both(2, 0.05, 0.95, 0)
-			for range 3 {
+			for i := range 3 {
+				// Rows of others don't make it another table.
+				bad.Rows = append(bad.Rows, shares.Row{FromSite: strconv.Itoa(i), To: "others", Ratios: []shares.Ratio{{Site: "east", Share: 1}}})
 				n, err := w.target.Put(t.Context(), bad)
 				if !errors.Is(err, ErrRefused) || errors.Is(err, executor.ErrAgain) || !strings.Contains(err.Error(), "north has 0.95") {
 					t.Errorf("%d changes, %v", n, err)
