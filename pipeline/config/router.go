@@ -12,6 +12,10 @@ type Router struct {
 	TokenFile string `yaml:"token_file"`
 	// Public answers off loopback without a token.
 	Public bool `yaml:"public"`
+	// Rate is questions a second for one client of the pull API, TotalRate for all; 0 is
+	// no limit.
+	Rate      int `yaml:"rate"`
+	TotalRate int `yaml:"total_rate"`
 	// Look is how often each target is looked at: whether it still has what it was
 	// told, and whether a table's time is over.
 	Look Duration `yaml:"look"`
@@ -161,5 +165,5 @@ func (r *Router) Targets() []string {
 }
 
 func defaultRouter() Router {
-	return Router{Listen: "127.0.0.1:8091", Look: Duration(time.Second)}
+	return Router{Listen: "127.0.0.1:8091", Rate: 100, Look: Duration(time.Second)}
 }

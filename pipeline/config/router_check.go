@@ -30,6 +30,8 @@ func (c *checker) router(cfg *Config) {
 		c.need(address.IsLoopback(address.Host(r.Listen)) || r.Public || r.TokenFile != "", "router.token_file", "",
 			"a token file, or public: true, since listen is off loopback")
 	}
+	c.need(r.Rate >= 0, "router.rate", strconv.Itoa(r.Rate), "0 (no limit) or more questions a second")
+	c.need(r.TotalRate >= 0, "router.total_rate", strconv.Itoa(r.TotalRate), "0 (no limit) or more questions a second")
 	c.need(r.Look.Std() > 0, "router.look", r.Look.String(), "more than 0")
 	names := map[string]bool{"pull": true}
 	for i := range r.HAProxy {

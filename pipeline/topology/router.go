@@ -129,7 +129,8 @@ func (r *Router) pull(ctx context.Context, v *alone) (string, error) {
 	}
 	o := pull.Options{
 		Components: map[string]map[string][]string{}, Connected: v.client.Connected, Listen: c.Listen, Logger: r.Logger, Public: c.Public,
-		Ready: followed.Known, Registerer: v.registry, Shares: tables, Sites: siteNames(r.Config),
+		Rate: float64(c.Rate), Ready: followed.Known, Registerer: v.registry, Shares: tables, Sites: siteNames(r.Config),
+		TotalRate: float64(c.TotalRate),
 	}
 	for i := range r.Config.Components {
 		k := &r.Config.Components[i]
