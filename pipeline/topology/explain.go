@@ -81,43 +81,45 @@ func (e *Explained) locate(ctx context.Context, client *bus.Client) error {
 	return nil
 }
 
-// history gathers the owner's moves from the commands that the bus still holds.
-// What cannot be read is left out, counted and logged: one bad message must not
-// hide all the others.
-func (e *Explained) history(ctx context.Context, client *bus.Client, log zerolog.Logger) error {
-	skip := func(m bus.Msg, err error) {
-		e.Unreadable++
-		log.Warn().Err(err).Str("subject", m.Subject).Uint64("seq", m.Seq).Msg("left out of the history: it cannot be read")
-	}
-	index := map[uint64][]int{}
-	err := client.Each(ctx, subject.CommandsStream, []string{subject.CommandsOf(string(control.Placement))}, 0, func(m bus.Msg) error {
-		c, err := control.DecodeCommand(m.Data)
+// readable hands out what a subject holds. What cannot be read is left out, counted
+// and logged: one bad message must not hide all the others.
+func readable[T any](
+	ctx context.Context, client *bus.Client, stream, subj string, unreadable *int, log zerolog.Logger,
+	decode func([]byte) (*T, error), take func(m bus.Msg, v *T),
+) error {
+	return client.Each(ctx, stream, []string{subj}, 0, func(m bus.Msg) error {
+		v, err := decode(m.Data)
 		if err != nil {
-			skip(m, err)
+			*unreadable++
+			log.Warn().Err(err).Str("subject", m.Subject).Uint64("seq", m.Seq).Msg("left out of the history: it cannot be read")
 			return nil
 		}
+		take(m, v)
+		return nil
+	})
+}
+
+// history gathers the owner's moves from the commands that the bus still holds.
+func (e *Explained) history(ctx context.Context, client *bus.Client, log zerolog.Logger) error {
+	index := map[uint64][]int{}
+	commands := subject.CommandsOf(string(control.Placement))
+	err := readable(ctx, client, subject.CommandsStream, commands, &e.Unreadable, log, control.DecodeCommand, func(_ bus.Msg, c *control.Command) {
 		for _, mv := range c.Placement.Moves {
 			if mv.Owner == e.Owner {
 				index[mv.Version] = append(index[mv.Version], len(e.History))
 				e.History = append(e.History, Decided{Window: c.Window, Epoch: c.Epoch, Mode: c.Mode, Move: mv, Reason: c.Reason})
 			}
 		}
-		return nil
 	})
 	if err != nil || len(e.History) == 0 {
 		return err
 	}
-	return client.Each(ctx, subject.OutcomesStream, []string{subject.OutcomesOf(string(control.Placement))}, 0, func(m bus.Msg) error {
-		o, err := control.DecodeOutcome(m.Data)
-		if err != nil {
-			skip(m, err)
-			return nil
-		}
+	outcomes := subject.OutcomesOf(string(control.Placement))
+	return readable(ctx, client, subject.OutcomesStream, outcomes, &e.Unreadable, log, control.DecodeOutcome, func(_ bus.Msg, o *control.Outcome) {
 		if o.Owner == e.Owner && o.Status != control.Imported {
 			for _, i := range index[o.Move] {
 				e.History[i].Outcome, e.History[i].Why = o.Status, o.Reason
 			}
 		}
-		return nil
 	})
 }

@@ -137,22 +137,22 @@ func (e *ExplainedSplit) keep() error {
 	return nil
 }
 
-// history gathers the scope's tables from the bus. What cannot be read is left out,
-// counted and logged: one bad message must not hide all the others.
-func (e *ExplainedSplit) history(ctx context.Context, client *bus.Client, log zerolog.Logger) error {
-	skip := func(m bus.Msg, err error) {
-		e.Unreadable++
-		log.Warn().Err(err).Str("subject", m.Subject).Uint64("seq", m.Seq).Msg("left out of the history: it cannot be read")
+// decodeTable decodes a command of split.
+func decodeTable(b []byte) (*control.Command, error) {
+	c, err := control.DecodeCommand(b)
+	if err == nil && c.Split == nil {
+		err = fmt.Errorf("a command of kind %s, expected %s: %w", c.Kind, control.Split, control.ErrUndecodable)
 	}
+	return c, err
+}
+
+// history gathers the scope's tables from the bus.
+func (e *ExplainedSplit) history(ctx context.Context, client *bus.Client, log zerolog.Logger) error {
 	kind := string(control.Split)
 	index := map[uint64]int{}
 	was := map[[2]string][]control.SplitRatio{}
-	err := client.Each(ctx, subject.CommandsStream, []string{subject.Commands(kind, e.Component)}, 0, func(m bus.Msg) error {
-		c, err := control.DecodeCommand(m.Data)
-		if err != nil || c.Split == nil {
-			skip(m, err)
-			return nil
-		}
+	commands := subject.Commands(kind, e.Component)
+	err := readable(ctx, client, subject.CommandsStream, commands, &e.Unreadable, log, decodeTable, func(m bus.Msg, c *control.Command) {
 		x := TableChange{
 			Window: c.Window, Epoch: c.Epoch, Mode: c.Mode, At: m.Time.UTC(), Reason: c.Reason, Probes: len(c.Split.Probes),
 			Changes: []RowChange{}, Answers: []TableAnswer{},
@@ -167,22 +167,16 @@ func (e *ExplainedSplit) history(ctx context.Context, client *bus.Client, log ze
 		}
 		index[c.Epoch] = len(e.History)
 		e.History = append(e.History, x)
-		return nil
 	})
 	if err != nil || len(e.History) == 0 {
 		return err
 	}
-	return client.Each(ctx, subject.OutcomesStream, []string{subject.Outcomes(kind, e.Component)}, 0, func(m bus.Msg) error {
-		o, err := control.DecodeOutcome(m.Data)
-		if err != nil {
-			skip(m, err)
-			return nil
-		}
+	outcomes := subject.Outcomes(kind, e.Component)
+	return readable(ctx, client, subject.OutcomesStream, outcomes, &e.Unreadable, log, control.DecodeOutcome, func(_ bus.Msg, o *control.Outcome) {
 		if i, ok := index[o.Epoch]; ok {
 			e.History[i].Answers = append(e.History[i].Answers, TableAnswer{
 				By: o.By, Target: o.Target, Status: o.Status, Reason: o.Reason, TookUS: o.TookUS, At: o.At.UTC(),
 			})
 		}
-		return nil
 	})
 }

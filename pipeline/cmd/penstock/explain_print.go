@@ -18,11 +18,16 @@ func printExplained(w io.Writer, e *topology.Explained) error {
 	printSites(&b, e)
 	printTerms(&b, e)
 	printMoves(&b, e)
-	if e.Unreadable > 0 {
-		fmt.Fprintf(&b, "\n%d commands or outcomes on the bus cannot be read; they are left out\n", e.Unreadable)
-	}
+	printUnreadable(&b, e.Unreadable)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// printUnreadable says how much of the bus's history an explanation lacks.
+func printUnreadable(b *strings.Builder, n int) {
+	if n > 0 {
+		fmt.Fprintf(b, "\n%d commands or outcomes on the bus cannot be read; they are left out\n", n)
+	}
 }
 
 func printWhere(b *strings.Builder, e *topology.Explained) {

@@ -26,9 +26,7 @@ func printExplainedSplit(w io.Writer, e *topology.ExplainedSplit) error {
 	}
 	printReplicas(&b, e)
 	printTablesOf(&b, e)
-	if e.Unreadable > 0 {
-		fmt.Fprintf(&b, "\n%d commands or outcomes on the bus cannot be read; they are left out\n", e.Unreadable)
-	}
+	printUnreadable(&b, e.Unreadable)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
