@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -20,6 +22,11 @@ import (
 // PENSTOCK_KILL=point:n it kills itself the nth time that it comes to the point.
 func TestMain(m *testing.M) {
 	if os.Getenv("PENSTOCK_RUN") == "" {
+		// Most tests wait for processes and for windows to end: more of them run beside
+		// each other than there are processors, unless -parallel says how many.
+		if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
 		os.Exit(m.Run())
 	}
 	hook := func(string) {}
