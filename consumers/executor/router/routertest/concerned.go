@@ -11,10 +11,10 @@ import (
 	"penstock/schemas/control"
 )
 
-// rows is what the target shows for a calling component.
-func (w World) rows(t *testing.T, from string) string {
+// rows is what the target shows for Frontend.
+func (w World) rows(t *testing.T) string {
 	t.Helper()
-	rows, err := w.Target.Observe(t.Context(), from)
+	rows, err := w.Target.Observe(t.Context(), Frontend)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,14 +25,14 @@ func (w World) rows(t *testing.T, from string) string {
 // configuration, as without any table.
 func rowsThatGo(t *testing.T, w World) {
 	w.put(t, Table(1, 1, 0, 0))
-	without := w.rows(t, Frontend)
+	without := w.rows(t)
 	both := Table(2, 1, 0, 0)
 	both.Rows = append(both.Rows, Table(2, 0, 0.25, 0.75).Rows...)
 	both.Rows[1].FromSite, both.Rows[1].To = w.Second.FromSite, w.Second.To
 	w.put(t, both)
 	w.shown(t, both)
 	w.put(t, Table(3, 1, 0, 0))
-	if got := w.rows(t, Frontend); got != without {
+	if got := w.rows(t); got != without {
 		t.Errorf("a row that went leaves\n%s, want\n%s", got, without)
 	}
 }
@@ -63,11 +63,11 @@ func notConcerned(t *testing.T, w World) {
 		}
 	}
 	others := shares.Row{FromSite: Absent, To: "others", Ratios: []shares.Ratio{{Site: Absent, Share: 1}}}
-	all, frontend := w.Foreign(), w.rows(t, Frontend)
+	all, frontend := w.Foreign(), w.rows(t)
 
 	apply(shares.Table{From: "nobody", Epoch: 1, Rows: []shares.Row{others}}, control.Advised, control.NotConcerned)
 	apply(shares.Table{From: "nobody", Epoch: 1, Rows: []shares.Row{others}}, control.Advised, control.NotConcerned)
-	if got := w.Foreign() + w.rows(t, Frontend); got != all+frontend {
+	if got := w.Foreign() + w.rows(t); got != all+frontend {
 		t.Errorf("a table that has nothing for the target made it\n%s, from\n%s", got, all+frontend)
 	}
 
@@ -77,7 +77,7 @@ func notConcerned(t *testing.T, w World) {
 	w.shown(t, Table(2, 0.5, 0, 0.5))
 
 	apply(shares.Table{From: Frontend, Epoch: 3, Rows: []shares.Row{others}}, control.Advised, control.NotConcerned)
-	if got := w.rows(t, Frontend); got != frontend {
+	if got := w.rows(t); got != frontend {
 		t.Errorf("after its last row went it shows\n%s, not\n%s", got, frontend)
 	}
 	apply(mixed, control.Refused, "older-epoch")
