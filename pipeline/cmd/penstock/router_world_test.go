@@ -112,7 +112,7 @@ defaults
   load-server-state-from-file global
   option httpchk GET /health
   option idle-close-on-response
-  default-server check inter 100ms fall 2 rise 1
+  default-server check inter 500ms fastinter 50ms downinter 50ms fall 3 rise 1
   balance roundrobin
 frontend in
   bind %[1]s

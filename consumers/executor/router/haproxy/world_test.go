@@ -59,7 +59,7 @@ defaults
   load-server-state-from-file global
   option httpchk GET /health
   option idle-close-on-response
-  default-server check inter 20ms fall 1 rise 1
+  default-server check inter 300ms fastinter 20ms downinter 20ms fall 2 rise 1
   balance roundrobin
 frontend in
   bind %[1]s
