@@ -123,9 +123,16 @@ func NewRequest(time int64) Request {
 // HasPlace reports whether the user's position is known.
 func (r *Request) HasPlace() bool { return r.Lat == r.Lat && r.Lon == r.Lon }
 
-// IsError reports whether the request failed: no status at all, or 5xx
-// (DESIGN §3.1). An unknown status is not an error.
-func (r *Request) IsError() bool { return r.Status == 0 || r.Status >= 500 }
+// IsError reports whether the request failed: see [IsErrorStatus].
+func (r *Request) IsError() bool { return IsErrorStatus(r.Status) }
+
+// IsErrorStatus reports whether a status says that a request failed: none at all (0),
+// or 5xx, but 501 and 505. Those answer a method or a version of HTTP that is not
+// there, which anybody can ask for: a service that is well says so, too. An unknown
+// status is not an error.
+func IsErrorStatus(status int32) bool {
+	return status == 0 || status >= 500 && status != 501 && status != 505
+}
 
 // FieldError names the field of a row that cannot be used and what was
 // expected there. It wraps ErrInvalid.

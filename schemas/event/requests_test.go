@@ -148,7 +148,7 @@ func TestRowsThatNoBatchMayHold(t *testing.T) {
 }
 
 func TestErrorsAreNoneAnd5xx(t *testing.T) {
-	for status, expected := range map[int32]bool{event.NullStatus: false, 0: true, 200: false, 404: false, 499: false, 500: true, 503: true} {
+	for status, expected := range map[int32]bool{event.NullStatus: false, 0: true, 200: false, 404: false, 499: false, 500: true, 501: false, 503: true, 505: false, 508: true} {
 		r := event.NewRequest(1)
 		if r.Status = status; r.IsError() != expected {
 			t.Errorf("status %d: error %v", status, r.IsError())

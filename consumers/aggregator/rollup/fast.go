@@ -113,7 +113,7 @@ func (s *fast) Add(b *event.Requests, class []ledger.Class) (excluded int64) {
 		}
 		l := s.linkOf(w, n, &c)
 		l.requests++
-		if st := b.Status[i]; st == 0 || st >= 500 {
+		if event.IsErrorStatus(b.Status[i]) {
 			l.errors++
 		}
 		if hasService {

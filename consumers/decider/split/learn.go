@@ -49,7 +49,10 @@ func (t *Policy) read(l *learned, table *window.Table) {
 	serviceH, networkH := table.HistColumn("service"), table.HistColumn("network")
 	for i := range table.Len() {
 		n := requests[i]
-		if toC.At(i) == "" || n < 0 || errors[i] < 0 || service[i] < 0 || network[i] < 0 {
+		if toC.At(i) == "" {
+			continue // Nobody was asked: an entry point has answered by itself.
+		}
+		if n < 0 || errors[i] < 0 || service[i] < 0 || network[i] < 0 {
 			l.bad++
 			continue
 		}

@@ -108,7 +108,7 @@ func (t *Policy) Decide(in decider.Input) decider.Output {
 // report says what could not be used and who was blamed.
 func (w *decision) report(l *learned) {
 	if l.bad > 0 {
-		w.reasons.count(BadRow, l.bad, "rows without a callee, of a component that calls itself, or with a negative number")
+		w.reasons.count(BadRow, l.bad, "rows of a component that calls itself, or with a negative number")
 	}
 	names := make([]string, 0, len(l.unknown))
 	for n := range l.unknown {

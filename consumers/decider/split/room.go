@@ -46,10 +46,12 @@ func (t *Policy) rooms(e *estimates) []float64 {
 	return out
 }
 
-// pushed reports whether a replica gets clearly more calls than it is known to take.
+// pushed reports whether a replica gets clearly more calls than it is known to take:
+// a fifth more, and more than chance makes of it, of which few calls have much.
 func (t *Policy) pushed(e *estimates, j, p int) bool {
 	proven := t.state.replicas[j][p].capacity.proven()
-	return proven > 0 && e.load[j*len(t.config.Sites)+p] > 1.2*proven
+	chance := 3 * math.Sqrt(proven/t.config.Window.Seconds())
+	return proven > 0 && e.load[j*len(t.config.Sites)+p] > 1.2*proven+chance
 }
 
 // within is the damping of a row that the room of the sites that it goes to leaves; nil
