@@ -196,7 +196,10 @@ func TestTheSplitPage(t *testing.T) {
 	if !found {
 		t.Fatal("the page shows no configuration")
 	}
-	cfg, err := Read("docs/split.md", []byte(text))
+	if _, err := Read("docs/split.md", []byte(text)); !errors.Is(err, ErrFaults) {
+		t.Fatalf("a key that is still to be written is none: %v", err)
+	}
+	cfg, err := Read("docs/split.md", []byte(strings.Replace(text, `"…"`, `"a key of ours"`, 1)))
 	if err != nil || !cfg.Splits() {
 		t.Fatalf("%v", err)
 	}

@@ -51,6 +51,7 @@ func validate(cfg *Config, at func(path, got, expected string) Fault, given func
 	c.redirector(&cfg.Redirector)
 	c.router(cfg)
 	c.spans(cfg)
+	c.need(strings.Trim(cfg.Privacy.UserKey, "….${} ") != "" || cfg.Privacy.UserKey == "", "privacy.user_key", cfg.Privacy.UserKey, "a secret of yours in place of the dots")
 	return c.faults
 }
 
