@@ -78,14 +78,19 @@ func (c *capacity) spread(least int64) float64 {
 	return all[len(all)/2] / 0.954
 }
 
+// provenBy is how many windows that were not slow it takes to know a load.
+const provenBy = 6
+
 // proven is the load that the replica is known to take: the third greatest of the
 // windows that were not slow. 0 if there are too few.
 func (c *capacity) proven() float64 {
 	var top [3]float64
+	n := 0
 	for _, p := range c.points {
 		if p.delay > c.slowFrom() {
 			continue
 		}
+		n++
 		for i, x := range top {
 			if p.load > x {
 				copy(top[i+1:], top[i:])
@@ -93,6 +98,9 @@ func (c *capacity) proven() float64 {
 				break
 			}
 		}
+	}
+	if n < provenBy {
+		return 0
 	}
 	return top[2]
 }
