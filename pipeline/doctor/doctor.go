@@ -95,7 +95,11 @@ func Run(ctx context.Context, o Options) *Report {
 	if o.Config != nil {
 		x.configuration()
 		x.components()
-		x.capacities()
+		if x.splitsOnly() {
+			x.fine("configuration", "placement", "no site has a store: calls are split, and no data is moved; headroom, cooldown and capacities are not looked at")
+		} else {
+			x.capacities()
+		}
 	}
 	x.disk()
 	if o.Bus != nil {

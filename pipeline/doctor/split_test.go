@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
 	"penstock/infra/clock"
+	"penstock/infra/objectstore"
 	"penstock/pipeline/config"
 	"penstock/pipeline/report"
 	"penstock/schemas/control"
@@ -43,6 +46,31 @@ func TestConfigurationsThatSplit(t *testing.T) {
 		if strings.Contains(f.What, "component") {
 			t.Errorf("nothing is split, and yet %+v", f)
 		}
+	}
+}
+
+// TestNothingToMove: where calls are split and no site has a store, what is about
+// data does not apply, and that is said.
+func TestNothingToMove(t *testing.T) {
+	bare := "sites: [{name: a, lat: 10, lon: 20, capacity: 1MB/h}, {name: b, lat: 40, lon: 3, capacity: 9GB/h}]\n"
+	c := read(t, bare+components)
+	opened := false
+	o := Options{Config: c, Stores: func(context.Context, *bus.Client) (map[string]objectstore.Store, func() error, error) {
+		opened = true
+		return nil, func() error { return nil }, errors.New("site a has no store")
+	}}
+	r := onBus(t, bustest.Start(t, listening), o)
+	want(t, r, "configuration", "placement", Fine, "no data is moved")
+	want(t, r, "stores", "configuration", Fine, "none is needed")
+	want(t, r, "decisions", "placement", Fine, "nothing need be")
+	want(t, r, "decisions", "split", Look, "nothing was decided yet")
+	for _, f := range r.Findings {
+		if f.Area == "capacity" || f.What == "placement.headroom" || f.Verdict == Broken {
+			t.Errorf("%+v", f)
+		}
+	}
+	if o.Config = read(t, bare); opened || Run(t.Context(), o).Count(Broken) != 1 {
+		t.Errorf("stores were asked for: %v; or sites without stores and components are fine", opened)
 	}
 }
 

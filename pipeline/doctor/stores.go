@@ -15,6 +15,10 @@ const probe = "penstock doctor"
 
 // stores reaches each store.
 func (x *examination) stores(ctx context.Context) {
+	if x.splitsOnly() {
+		x.fine("stores", "configuration", "no site has a store, and none is needed: calls are split, and no data is moved")
+		return
+	}
 	short, cancel := x.within(ctx)
 	all, closer, err := x.Options.Stores(short, x.client)
 	cancel()

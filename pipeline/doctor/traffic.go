@@ -27,9 +27,12 @@ func (x *examination) decisions(ctx context.Context) {
 		x.add("decisions", "operator", Broken, f, "what the operator wanted is not known: the kind is frozen; set the switch again")
 	}
 	k := &s.Kinds[slices.IndexFunc(s.Kinds, func(k report.KindStatus) bool { return k.Kind == control.Placement })]
-	if k.Decided {
+	switch {
+	case k.Decided:
 		x.lastDecision(k, "moves nothing")
-	} else {
+	case x.splitsOnly():
+		x.fine("decisions", "placement", "nothing was decided yet, and nothing need be: no site has a store")
+	default:
 		x.add("decisions", "placement", Look, "nothing was decided yet", "a window is decided once its traffic is over")
 	}
 	x.split(s)
@@ -67,7 +70,7 @@ type load struct {
 
 // traffic compares capacities with the windows that are on the bus.
 func (x *examination) traffic(ctx context.Context) {
-	if x.Config == nil {
+	if x.Config == nil || x.splitsOnly() {
 		return
 	}
 	short, cancel := x.within(ctx)

@@ -86,6 +86,9 @@ func (s *Status) Print(w io.Writer) error {
 		}
 		if k.Mode != "" {
 			fmt.Fprintf(&b, "; operator: mode %s", k.Mode)
+			if d := k.Decision; d != nil && d.Operator.Mode != k.Mode {
+				b.WriteString(", from the next window on")
+			}
 		}
 		if k.Frozen {
 			b.WriteString("; FROZEN")

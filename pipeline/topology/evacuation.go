@@ -326,23 +326,31 @@ func (x *looking) stray(ctx context.Context) error {
 	return nil
 }
 
-// SitesInForce returns the names of the sites by which placement decides now, nil
-// if nothing was decided yet.
-func SitesInForce(ctx context.Context, client *bus.Client) ([]string, error) {
-	body, err := decider.ConfigInForce(ctx, client, control.Placement)
-	if errors.Is(err, bus.ErrNoMessage) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var c placement.Config
-	if err := json.Unmarshal(body, &c); err != nil {
-		return nil, fmt.Errorf("configuration of placement: %w", err)
-	}
-	names := make([]string, len(c.Sites))
-	for i, s := range c.Sites {
-		names[i] = s.Name
+// SitesInForce returns the names of the sites by which these kinds, placement or
+// split, decide now, each once; nil if none of them has decided anything yet.
+func SitesInForce(ctx context.Context, client *bus.Client, kinds ...control.Kind) (names []string, err error) {
+	for _, k := range kinds {
+		body, err := decider.ConfigInForce(ctx, client, k)
+		if errors.Is(err, bus.ErrNoMessage) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		// Both kinds list their sites alike.
+		var c struct {
+			Sites []struct {
+				Name string `json:"name"`
+			} `json:"sites"`
+		}
+		if err := json.Unmarshal(body, &c); err != nil {
+			return nil, fmt.Errorf("configuration of %s: %w", k, err)
+		}
+		for _, s := range c.Sites {
+			if !slices.Contains(names, s.Name) {
+				names = append(names, s.Name)
+			}
+		}
 	}
 	return names, nil
 }

@@ -92,12 +92,19 @@ func ExplainSplit(ctx context.Context, client *bus.Client, what string, log zero
 	}
 	e := &ExplainedSplit{Window: loaded.Window, Callees: map[string][]split.ReplicaView{}, History: []TableChange{}}
 	v, ok := loaded.Policy.Explain(what)
+	if !ok && strings.HasSuffix(what, "@") {
+		return nil, fmt.Errorf("%.80q: %w: no site follows the @: expected SCOPE or SCOPE@SITE", what, ErrUnknownScope)
+	}
 	if at := strings.LastIndexByte(what, '@'); !ok && at > 0 {
 		e.Site = what[at+1:]
 		v, ok = loaded.Policy.Explain(what[:at])
 	}
 	if !ok {
-		return nil, fmt.Errorf("%.80q: %w; status lists those that have a table", what, ErrUnknownScope)
+		known := "none is known yet"
+		if p, is := loaded.Policy.(*split.Policy); is {
+			known = "those are " + someOf(p.Scopes())
+		}
+		return nil, fmt.Errorf("%.80q: %w: expected SCOPE or SCOPE@SITE; %s", what, ErrUnknownScope, known)
 	}
 	e.Explanation = v.(split.Explanation)
 	if err := e.keep(); err != nil {
@@ -131,10 +138,24 @@ func (e *ExplainedSplit) keep() error {
 	}
 	slices.Sort(sites)
 	if sites = slices.Compact(sites); !slices.Contains(sites, e.Site) {
-		return fmt.Errorf("%s at %.80q: %w; expected one of %s", e.Component, e.Site, ErrUnknownScope, strings.Join(sites, ", "))
+		return fmt.Errorf("%s@%.80s: %w: %s neither runs at that site nor calls from there; its sites are %s", e.Component, e.Site, ErrUnknownScope, e.Component, someOf(sites))
 	}
 	e.Calls = slices.DeleteFunc(e.Calls, func(r split.RowView) bool { return r.FromSite != e.Site })
 	return nil
+}
+
+// maxListed bounds the names that an error lists.
+const maxListed = 20
+
+// someOf lists names, not too many of them.
+func someOf(names []string) string {
+	switch n := len(names); {
+	case n == 0:
+		return "none yet"
+	case n > maxListed:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), n-maxListed)
+	}
+	return strings.Join(names, ", ")
 }
 
 // decodeTable decodes a command of split.

@@ -39,6 +39,9 @@ func (r *Receive) Run(ctx context.Context) error {
 	if r.Config == nil {
 		return fmt.Errorf("a configuration is needed: %w", ErrOptions)
 	}
+	if c := &r.Config.Spans; chosen(r.GRPC, c.GRPC) == "" && chosen(r.HTTP, c.HTTP) == "" {
+		return fmt.Errorf("spans would be taken nowhere: neither --grpc (spans.grpc) nor --http (spans.http) names an address: %w", ErrOptions)
+	}
 	return r.run(ctx, "receive", r.start)
 }
 

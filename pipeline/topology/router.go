@@ -46,11 +46,19 @@ func (r *Router) check() error {
 	names := r.Config.Router.Targets()
 	for _, name := range r.Targets {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("target %q is not in the configuration, which has %s: %w", name, strings.Join(names, ", "), ErrOptions)
+			has := "no targets are configured in the section router"
+			if len(names) > 0 {
+				has = "the configuration has " + strings.Join(names, ", ")
+			}
+			return fmt.Errorf("there is no target %q: %s: %w", name, has, ErrOptions)
 		}
 	}
 	if len(names) == 0 && !r.tells() {
-		return fmt.Errorf("the section router names no target, and there are no components that the pull API could tell of: %w", ErrOptions)
+		why := "there are no components that the pull API could tell of"
+		if r.Config.Splits() {
+			why = "the pull API is off (--listen, router.listen)"
+		}
+		return fmt.Errorf("nothing is left to do: the section router names no target, and %s: %w", why, ErrOptions)
 	}
 	return nil
 }
@@ -128,17 +136,9 @@ func (r *Router) pull(ctx context.Context, v *alone) (string, error) {
 		return "", err
 	}
 	o := pull.Options{
-		Components: map[string]map[string][]string{}, Connected: v.client.Connected, Listen: c.Listen, Logger: r.Logger, Public: c.Public,
+		Components: told(r.Config), Connected: v.client.Connected, Listen: c.Listen, Logger: r.Logger, Public: c.Public,
 		Rate: float64(c.Rate), Ready: followed.Known, Registerer: v.registry, Shares: tables, Sites: siteNames(r.Config),
 		TotalRate: float64(c.TotalRate),
-	}
-	for i := range r.Config.Components {
-		k := &r.Config.Components[i]
-		at := map[string][]string{}
-		for _, site := range r.Config.SitesOf(k.Name) {
-			at[site] = r.Config.ServersOf(k.Name, site)
-		}
-		o.Components[k.Name] = at
 	}
 	token, err := secretFile("router.token_file", c.TokenFile)
 	if err != nil {
@@ -153,6 +153,27 @@ func (r *Router) pull(ctx context.Context, v *alone) (string, error) {
 	}
 	v.parts.Start(pullName, server.Run)
 	return server.Addr(), nil
+}
+
+// told are the components of which the pull API tells, with their servers by site:
+// those of the configuration, and what entry points call, which has servers whether it
+// is listed or not.
+func told(c *config.Config) map[string]map[string][]string {
+	out := map[string]map[string][]string{}
+	add := func(name string) {
+		at := map[string][]string{}
+		for _, site := range c.SitesOf(name) {
+			at[site] = c.ServersOf(name, site)
+		}
+		out[name] = at
+	}
+	for i := range c.Components {
+		add(c.Components[i].Name)
+	}
+	if name := c.Entry.Component; len(c.SitesOf(name)) > 0 {
+		add(name)
+	}
+	return out
 }
 
 // splitLink is a link of the configuration.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"net/http"
@@ -140,13 +141,42 @@ func TestExampleOfGateway(t *testing.T) {
 func TestRouterWithNothingToDo(t *testing.T) {
 	t.Parallel()
 	v := exampleRouter(t)
-	for name, r := range map[string]*Router{
-		"an unknown target": {Alone: *v.Alone, Targets: []string{"edge-east", "edge-west"}},
-		"nothing":           {Alone: Alone{Config: &config.Config{}, Name: "one", State: t.TempDir(), NATS: "nats://127.0.0.1:1"}},
+	bare := func(c *config.Config) Alone {
+		return Alone{Config: c, Name: "one", State: t.TempDir(), NATS: "nats://127.0.0.1:1"}
+	}
+	split := &config.Config{Components: []config.Component{{Name: "web"}}}
+	for says, r := range map[string]*Router{
+		`no target "edge-west": the configuration has edge-east, `:                               {Alone: *v.Alone, Targets: []string{"edge-east", "edge-west"}},
+		`no target "nope": no targets are configured in the section router: `:                    {Alone: bare(&config.Config{}), Targets: []string{"nope"}},
+		"nothing is left to do: the section router names no target, and there are no components": {Alone: bare(&config.Config{})},
+		"nothing is left to do: the section router names no target, and the pull API is off":     {Alone: bare(split), Listen: "off"},
 	} {
-		if err := r.Run(t.Context()); !errors.Is(err, ErrOptions) {
-			t.Errorf("%s: %v", name, err)
+		if err := r.Run(t.Context()); !errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), says) {
+			t.Errorf("expected %q, got %v", says, err)
 		}
+	}
+}
+
+// TestTheServiceBehindEntryPointsIsTold by the pull API with the servers of its sites,
+// listed or not; one without servers is not there.
+func TestTheServiceBehindEntryPointsIsTold(t *testing.T) {
+	t.Parallel()
+	c := &config.Config{
+		Sites:      []config.Site{{Name: "east", Servers: []string{"http://e"}}, {Name: "west", Servers: []string{"http://w"}}},
+		Components: []config.Component{{Name: "cart", Sites: []string{"west"}, Servers: map[string][]string{"west": {"http://c"}}}},
+		Entry:      config.Entry{Component: "web"},
+	}
+	if got := fmt.Sprint(told(c)); got != "map[cart:map[west:[http://c]] web:map[east:[http://e] west:[http://w]]]" {
+		t.Error(got)
+	}
+	c.Components = append(c.Components, config.Component{Name: "web"})
+	if got := told(c); len(got) != 2 || len(got["web"]) != 2 {
+		t.Errorf("listed: %v", got)
+	}
+	c.Entry.Component = "other"
+	c.Sites[0].Servers, c.Sites[1].Servers = nil, nil
+	if got := told(c); len(got) != 2 || got["other"] != nil {
+		t.Errorf("without servers: %v", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package split
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -67,6 +68,19 @@ type ShareView struct {
 	// HeldUntil is until when the share goes on in the direction in which it last
 	// went, or stays; nil if no cooldown holds it.
 	HeldUntil *time.Time `json:"held_until,omitempty"`
+}
+
+// Scopes are the components that are known, ascending, and the scope of the calls
+// from outside: what Explain explains.
+func (t *Policy) Scopes() []string {
+	out := []string{t.config.EntryScope}
+	for j := range t.state.components {
+		if j != entryComponent {
+			out = append(out, t.state.components[j].name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Explain returns an Explanation of a component, or of the calls from outside by

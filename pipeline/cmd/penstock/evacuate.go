@@ -57,6 +57,10 @@ func (c *evacuateCmd) Run(con *console) error {
 		if c.Wait {
 			return fmt.Errorf("%w: --off has nothing to wait for", errUsage)
 		}
+		// One that is on is taken back whatever the sites are by now.
+		if _, _, err := c.isOn(con); err != nil {
+			return err
+		}
 		return c.set(con, key, control.Switch{}, c.Site+": no longer being emptied", " from the next window on")
 	}
 	if c.Timeout != 0 && !c.Wait {
@@ -75,9 +79,12 @@ func (c *evacuateCmd) Run(con *console) error {
 			return fmt.Errorf("%w: %s has no site %q", errUsage, c.Config, c.Site)
 		}
 	}
-	on, err := c.isOn(con)
+	on, decided, err := c.isOn(con)
 	if err != nil {
 		return err
+	}
+	if !decided {
+		fmt.Fprintf(con.err, "note: nothing was decided yet on this bus, so that its sites are not known: %q is taken as it stands\n", c.Site)
 	}
 	quiet := *con
 	if con.json {
@@ -105,23 +112,28 @@ func (c *evacuateCmd) Run(con *console) error {
 	})
 }
 
-// isOn reports whether the site is being emptied already. One that decisions do
-// not know is refused: it would be called empty, which a slip of the pen is not.
-func (c *evacuateCmd) isOn(con *console) (on bool, err error) {
+// isOn reports whether the site is being emptied already, and whether anything was
+// decided by which sites are known. One that decisions do not know is refused: it
+// would be called empty, which a slip of the pen is not.
+func (c *evacuateCmd) isOn(con *console) (on, decided bool, err error) {
 	b, client, err := c.open(con, "operator")
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	sites, err := topology.SitesInForce(con.ctx, client)
-	if err != nil {
-		return false, err
-	}
-	if len(sites) > 0 && !slices.Contains(sites, c.Site) {
-		return false, fmt.Errorf("%w: there is no site %q; the last decision knew %s", errUsage, c.Site, strings.Join(sites, ", "))
-	}
 	s, err := topology.EvacuationSince(con.ctx, client, c.Site)
-	return s != nil && s.On, err
+	if err != nil {
+		return false, false, err
+	}
+	on = s != nil && s.On
+	sites, err := topology.SitesInForce(con.ctx, client, control.Placement, control.Split)
+	if err != nil {
+		return false, false, err
+	}
+	if len(sites) > 0 && !slices.Contains(sites, c.Site) && (!c.Off || !on) {
+		return false, true, fmt.Errorf("%w: there is no site %q; the last decision knew %s", errUsage, c.Site, strings.Join(sites, ", "))
+	}
+	return on, len(sites) > 0, nil
 }
 
 // follow looks once, or until the site is empty, nothing moves any more, or the

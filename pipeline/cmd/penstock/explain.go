@@ -20,6 +20,9 @@ type explainCmd struct {
 // Run explains an owner's place, or how the calls of a component are shared out.
 func (c *explainCmd) Run(con *console) (err error) {
 	kind, what := control.Placement, c.Words[len(c.Words)-1]
+	if alone := control.Kind(what); len(c.Words) == 1 && (alone == control.Split || alone == control.Placement) {
+		return fmt.Errorf("%w: explain %s of what? Expected explain split SCOPE[@SITE], or explain placement OWNER, also of an owner of that name", errUsage, alone)
+	}
 	if len(c.Words) == 2 {
 		kind = control.Kind(c.Words[0])
 	}
@@ -53,5 +56,8 @@ func explainPlacement(ctx context.Context, client *bus.Client, owner string, con
 
 func explainSplit(ctx context.Context, client *bus.Client, what string, con *console) (any, func(io.Writer) error, error) {
 	e, err := topology.ExplainSplit(ctx, client, what, con.logger())
+	if errors.Is(err, topology.ErrUnknownScope) {
+		err = fmt.Errorf("%w: %w", errUsage, err)
+	}
 	return e, func(w io.Writer) error { return printExplainedSplit(w, e) }, err
 }

@@ -83,7 +83,7 @@ func printRow(b *strings.Builder, e *topology.ExplainedSplit, r *split.RowView) 
 		fmt.Fprintf(b, "  writes go to %s, whatever the shares\n", r.WritesAt)
 	}
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "site\tshare %\ttarget %\tnetwork ms\tservice ms\twith further calls ms\tof link\tof callee\tcalls/s\tcapacity/s\terrors %\tprobes %\t \t\n")
+	fmt.Fprint(t, "site\tshare %\ttarget %\tnetwork ms\tservice and errors ms\twith further calls by targets ms\tof link\tof callee\tcalls/s\tcapacity/s\terrors %\tprobes %\t \t\n")
 	for i := range r.Sites {
 		s := &r.Sites[i]
 		network := millis(s.NetworkUS)
@@ -122,7 +122,7 @@ func printReplicas(b *strings.Builder, e *topology.ExplainedSplit) {
 	}
 	fmt.Fprintf(b, "\n%s as a callee:\n", e.Component)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "site\tservice ms\tsamples\tcalls/s\tcapacity/s\terrors %\t \t\n")
+	fmt.Fprint(t, "site\tservice and errors ms\tsamples\tcalls/s\tcapacity/s\terrors %\t \t\n")
 	for i := range e.Replicas {
 		v := &e.Replicas[i]
 		mark := ""
@@ -137,18 +137,26 @@ func printReplicas(b *strings.Builder, e *topology.ExplainedSplit) {
 // printTablesOf lists the last tables that changed a share, and counts the others.
 func printTablesOf(b *strings.Builder, e *topology.ExplainedSplit) {
 	var changed []*topology.TableChange
+	others := 0 // as a report of a replay counts them
 	for i := range e.History {
-		if len(e.History[i].Changes) > 0 {
-			changed = append(changed, &e.History[i])
+		x := &e.History[i]
+		if len(x.Changes) > 0 {
+			changed = append(changed, x)
+		}
+		if slices.ContainsFunc(x.Changes, func(r topology.RowChange) bool { return len(r.Was) > 0 }) {
+			others++
 		}
 	}
 	if len(e.History) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nits tables, as the bus has them: %d, %d of them with other shares than the one before", len(e.History), len(changed))
+	fmt.Fprintf(b, "\nits tables, as the bus has them: %d, %d of them with other shares than the one before", len(e.History), others)
+	if first := len(changed) - others; first > 0 {
+		fmt.Fprintf(b, ", %d the first of their calls", first)
+	}
 	if n := len(changed); n > maxTables {
 		changed = changed[n-maxTables:]
-		fmt.Fprintf(b, "; the last %d of these", maxTables)
+		fmt.Fprintf(b, "; the last %d of all these", maxTables)
 	}
 	b.WriteString("\n")
 	for _, x := range changed {

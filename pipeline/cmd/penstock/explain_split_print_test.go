@@ -78,8 +78,8 @@ func TestSplitExplainedForPeople(t *testing.T) {
 		"north 0.00 0.00 ~90.00 ? ? 0 0 ? ? ? 0.00",
 		"east → search: 0.00 calls a second, 0 calls in the windows that count too few samples, or none in the last window: it stays as it is",
 		"EXPIRED: too few samples for too long, it went back to its default",
-		"web as a callee: site service ms samples calls/s capacity/s errors % east 4.20 300 6.00 none seen 0.00",
-		"its tables, as the bus has them: 26, 25 of them with other shares than the one before; the last 20 of these",
+		"network ms service and errors ms with further calls by targets ms of link", "web as a callee: site service and errors ms samples calls/s capacity/s errors % east 4.20 300 6.00 none seen 0.00",
+		"its tables, as the bus has them: 26, 24 of them with other shares than the one before, 1 the first of their calls; the last 20 of all these",
 		"epoch 25, act, LowerDelay: east 321.00 ms, west 83.00 ms east → cart: east 50 %, west 50 %; before: east 100 % router entry-1 (router): done router proxies: failed no such backend",
 		"1 commands or outcomes on the bus cannot be read",
 	} {

@@ -15,6 +15,7 @@ import (
 	"penstock/infra/clock"
 	"penstock/pipeline/config"
 	"penstock/pipeline/topology"
+	"penstock/schemas/control"
 )
 
 type locationsCmd struct {
@@ -59,7 +60,7 @@ func (c *locationsImportCmd) Run(con *console) error {
 			for _, s := range cfg.Sites {
 				o.Sites = append(o.Sites, s.Name)
 			}
-		} else if o.Sites, err = topology.SitesInForce(con.ctx, client); err != nil {
+		} else if o.Sites, err = topology.SitesInForce(con.ctx, client, control.Placement); err != nil {
 			return err
 		}
 		imports := topology.LocationImport{Client: client, Table: t, By: operatorName(), Options: o, Sizes: c.Sizes, Listed: con.progress("owners listed")}
