@@ -98,11 +98,23 @@ func (x *exchange) disown(p place) {
 		x.moving()
 		return
 	}
+	x.about(x.w.Header(), x.e.router.sites[p.site].Name, p.version, p.known)
+	x.notFrom("this request was forwarded once already, and what it asks for is at another site")
+}
+
+// disownCall answers a call for a component that somebody has forwarded who is not
+// known here.
+func (x *exchange) disownCall() {
+	x.notFrom("this call was forwarded by somebody who is not known here: of two sites of one service entry.peer_key_file, or without one privacy.user_key, must be the same")
+}
+
+// notFrom answers a forwarded request of somebody who is not known here. A peer sees
+// that its key is another.
+func (x *exchange) notFrom(text string) {
 	h := x.w.Header()
 	h[headerPeer], h["Content-Type"], h["X-Content-Type-Options"], h["Cache-Control"] = notAPeer, plainText, notSniffed, notStored
-	x.about(h, x.e.router.sites[p.site].Name, p.version, p.known)
 	x.kind, x.reason = kindMisdirected, "forwarded"
-	x.plain(http.StatusLoopDetected, "penstock: this request was forwarded once already, and what it asks for is at another site\n")
+	x.plain(http.StatusLoopDetected, "penstock: "+text+"\n")
 }
 
 // misdirect tells a peer that the data isn't here, and where it is.

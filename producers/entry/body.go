@@ -23,8 +23,9 @@ type body struct {
 	control *http.ResponseController
 	request *http.Request
 	sockets clock.Clock
-	limit   int64 // bytes; 0 is none
-	rate    int64 // bytes a second; 0 is none
+	clock   clock.Clock // of measures, as the attempts'
+	limit   int64       // bytes; 0 is none
+	rate    int64       // bytes a second; 0 is none
 	grace   time.Duration
 
 	turn    sync.Mutex // who reads; held while the client is waited for
@@ -38,7 +39,8 @@ type body struct {
 	whole bool       // kept is all that was read
 	talks bool       // the answer has begun
 	read  int64
-	err   error // what reading ended with; io.EOF is the end
+	last  time.Time // when the last bytes came; zero: none did
+	err   error     // what reading ended with; io.EOF is the end
 }
 
 // sending is the body as one attempt reads it.
@@ -74,6 +76,13 @@ func (b *body) state() (read int64, err error) {
 	return b.read, b.err
 }
 
+// latest returns when the last bytes came.
+func (b *body) latest() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.last
+}
+
 // end makes reads fail from now on. One that waits for the client is woken: it
 // may set its own deadline after this one, so this is set until it has ended.
 func (b *body) end() {
@@ -103,6 +112,9 @@ const linger = 250 * time.Millisecond
 func (b *body) note(n int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if n > 0 {
+		b.last = b.clock.Now()
+	}
 	b.read += int64(n)
 	b.err = err
 }

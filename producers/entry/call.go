@@ -17,6 +17,7 @@ const (
 	reasonServer       = "server"        // one was asked and gave no answer
 	reasonTimeout      = "server-timeout"
 	reasonNoWay        = "no-way"
+	reasonMoving       = "moving" // the owner's data is being moved
 	reasonPeerKey      = "peer-key"
 	reasonPeer         = "peer" // the peer itself gave none
 )
@@ -76,12 +77,17 @@ func (x *exchange) enter() bool {
 	if key == "" {
 		key = x.owner // its requests stay together
 	}
-	s.choice = e.o.Shares.Enter(link, key, site, x.op == event.Write)
-	i, ok := e.router.index[s.choice.Site]
-	if !ok {
-		e.m.ignored("share", "site")
-		x.leave()
-		i = e.router.own
+	i := x.writesAt()
+	if i != noSite {
+		x.enterAt(i)
+	} else {
+		s.choice = e.o.Shares.Enter(link, key, site, x.op == event.Write)
+		var ok bool
+		if i, ok = e.router.index[s.choice.Site]; !ok {
+			e.m.ignored("share", "site")
+			x.leave()
+			i = e.router.own
+		}
 	}
 	if x.owner != "" && !x.mayServe(i) {
 		x.leave()
@@ -93,6 +99,18 @@ func (x *exchange) enter() bool {
 		x.orderProbe(link)
 	}
 	return true
+}
+
+// writesAt is where the request goes because it writes and the configuration, not
+// the table in force, says where writes go; else noSite.
+func (x *exchange) writesAt() int {
+	if x.op != event.Write || x.to.writesAt == noSite {
+		return noSite
+	}
+	if row := x.tableRow(); row != nil && row.WritesAt != "" {
+		return noSite
+	}
+	return x.to.writesAt
 }
 
 // leave ends what enter began. It may be called again.
@@ -133,7 +151,7 @@ func (x *exchange) callAt(site int) (next place, answered bool) {
 	if next, fell := x.fallBack(true, reasonNoWay, nil); fell {
 		return next, false
 	}
-	x.kind = kindFailed
+	x.kind, x.asked, x.toSite = kindFailed, true, e.router.sites[site].Name
 	x.refuse(http.StatusServiceUnavailable, reasonNoWay, "the site that may serve this can't be reached from here")
 	return place{site: noSite}, true
 }
@@ -147,6 +165,7 @@ func (x *exchange) callHere() (next place, answered bool) {
 	if next, fell := x.fallBack(true, reasonNoServer, nil); fell {
 		return next, false
 	}
+	x.asked = !x.marked || x.hop != nil // else whoever writes the mark wanted it served here
 	x.fail(upstream.ErrNoServer)
 	return place{site: noSite}, true
 }
@@ -194,7 +213,7 @@ func (x *exchange) judge(resp *http.Response, peer bool) (next place, fell bool)
 
 // fallBackFrom is fallBack after an answer that is of no use.
 func (x *exchange) fallBackFrom(resp *http.Response, unsent bool, reason string) (next place, fell bool) {
-	next, fell = x.mayFallBack(unsent)
+	next, fell = x.mayFallBack(unsent, reason)
 	if fell {
 		_ = resp.Body.Close() // nothing that it says matters
 		x.fallen(reason, x.attempt)
@@ -205,14 +224,17 @@ func (x *exchange) fallBackFrom(resp *http.Response, unsent bool, reason string)
 // fallBack lets another site be tried, once, if the request may be sent again, or
 // was not sent. The attempt that failed gets its row.
 func (x *exchange) fallBack(unsent bool, reason string, failed *upstream.Attempt) (next place, fell bool) {
-	next, fell = x.mayFallBack(unsent)
+	next, fell = x.mayFallBack(unsent, reason)
 	if fell {
 		x.fallen(reason, failed)
 	}
 	return next, fell
 }
 
-func (x *exchange) mayFallBack(unsent bool) (next place, may bool) {
+// mayFallBack finds another site to try. The budget keeps a fault from making more
+// work for servers than there was; a peer that knows nothing of this entry point
+// gave its servers none, and will not for as long as nobody changes a key.
+func (x *exchange) mayFallBack(unsent bool, reason string) (next place, may bool) {
 	next.site = noSite
 	if !x.split.spare {
 		return next, false
@@ -223,7 +245,7 @@ func (x *exchange) mayFallBack(unsent bool) (next place, may bool) {
 		refused = "not-repeatable"
 	} else if site = x.another(); site == noSite {
 		refused = "no-site"
-	} else if !x.to.budget.Retry(x.e.o.Clock.Now()) {
+	} else if reason != reasonPeerKey && !x.to.budget.Retry(x.e.o.Clock.Now()) {
 		refused = "budget"
 	}
 	if refused != "" {
@@ -244,17 +266,17 @@ func (x *exchange) fallen(reason string, failed *upstream.Attempt) {
 		e.noAnswerFrom(x.to, x.at.site, true)
 	}
 	x.failed(failed)
-	x.attempt, x.toSite, x.toServer, x.timings = nil, "", "", timings{}
+	x.attempt, x.asked, x.toSite, x.toServer, x.timings = nil, false, "", "", timings{}
 	x.split.fell = true
 }
 
 // another chooses the site to try when one has failed: the own one if it has servers,
-// else the one with the greatest share. Where the table has a site for writes no
-// other may take them.
+// else the one with the greatest share. Where writes have a site no other may take
+// them.
 func (x *exchange) another() int {
 	e, failed, own := x.e, x.at.site, x.e.router.own
 	row := x.tableRow()
-	if row != nil && row.WritesAt != "" && x.op == event.Write {
+	if x.op == event.Write && (x.to.writesAt != noSite || row != nil && row.WritesAt != "") {
 		return noSite
 	}
 	if failed != own && x.to.local != nil && x.mayServe(own) {

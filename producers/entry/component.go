@@ -35,6 +35,8 @@ type component struct {
 	local   Upstream
 	allowed []bool // by site, whether it may serve it; nil: all may
 	index   int    // among all, for metrics
+	// writesAt is the site of its writes where no table has one; noSite: there is none.
+	writesAt int
 
 	cookie   string           // the session's, "" if there is none
 	cookies  [2][]string      // what sets it, by site; for clients without and with TLS
@@ -46,7 +48,7 @@ type component struct {
 // Options.Component.
 func (e *Entry) compileComponents() error {
 	o := &e.o
-	e.own = &component{name: o.Component, owns: true, local: o.Local}
+	e.own = &component{name: o.Component, owns: true, local: o.Local, writesAt: noSite}
 	e.components, e.named = []*component{e.own}, map[string]*component{o.Component: e.own}
 	for i := range o.Components {
 		if err := e.addComponent(&o.Components[i]); err != nil {
@@ -79,7 +81,7 @@ func (e *Entry) addComponent(r *ComponentRoute) error {
 	case c == e.own && r.Local != nil:
 		return fmt.Errorf("its servers are Options.Local: %w", ErrOption)
 	case c == nil:
-		c = &component{name: r.Name, local: r.Local}
+		c = &component{name: r.Name, local: r.Local, writesAt: noSite}
 		e.components, e.named[r.Name] = append(e.components, c), c
 	}
 	e.routes = append(e.routes, c)
@@ -110,6 +112,24 @@ func (e *Entry) addComponent(r *ComponentRoute) error {
 		}
 		c.allowed[i] = true
 	}
+	return e.setWritesAt(c, r.WritesAt)
+}
+
+// setWritesAt says where a component's writes go.
+func (e *Entry) setWritesAt(c *component, site string) error {
+	if site == "" {
+		return nil
+	}
+	i, ok := e.router.index[site]
+	switch {
+	case !ok:
+		return fmt.Errorf("writes at %.80q, which is no site: %w", site, ErrOption)
+	case !c.may(i):
+		return fmt.Errorf("writes at %.80q, which may not serve it: %w", site, ErrOption)
+	case e.o.Shares == nil:
+		return fmt.Errorf("writes at %.80q, but each call is served where it is made: there are no shares: %w", site, ErrOption)
+	}
+	c.writesAt = i
 	return nil
 }
 
@@ -171,9 +191,9 @@ func (x *exchange) callee(h http.Header, path string) bool {
 		x.refuse(http.StatusServiceUnavailable, reasonNoComponent, "no server is free: try again")
 		return false
 	case x.marked && len(named) > 0:
-		// It was meant for a component, by somebody who isn't known. What would be
-		// served here is another one's.
-		x.disown(place{site: e.router.own})
+		// A peer with another key calls a component: what is served to strangers would
+		// answer in its stead.
+		x.disownCall()
 		return false
 	case !x.client.door.internal:
 		if len(e.routes) > 0 {
@@ -200,7 +220,7 @@ func (x *exchange) callee(h http.Header, path string) bool {
 }
 
 // nowhereNamed stands for what is no component: its rows name none.
-var nowhereNamed = &component{}
+var nowhereNamed = &component{writesAt: noSite}
 
 // byHost returns the component that a request is for by its host and path: for
 // one from outside the first public one, else Options.Component; for one of the site

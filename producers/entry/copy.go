@@ -49,11 +49,12 @@ func (x *exchange) credit(resp *http.Response, peer bool) {
 	e := x.e
 	x.kind = kindServed
 	x.timings = readTimings(resp.Header, e.o.ServerTiming, peer)
-	x.toServer = x.attempt.Server
+	x.toServer, x.handed = x.attempt.Server, x.sentBy(x.attempt)
 	if !peer {
 		return
 	}
 	x.kind = kindForwarded
+	x.asked = !isRefusal(resp)
 	withoutTimings(resp.Header)
 	if site := first(resp.Header, headerSite); site != "" {
 		x.toSite = site
@@ -62,6 +63,13 @@ func (x *exchange) credit(resp *http.Response, peer bool) {
 	if v, err := strconv.ParseUint(first(resp.Header, headerVersion), 10, 64); err == nil {
 		x.at.version, x.at.known = v, true
 	}
+}
+
+// isRefusal reports whether a peer answered by itself for what is no fault of its
+// servers: the request's own, or because its owner is being moved.
+func isRefusal(resp *http.Response) bool {
+	reason := first(resp.Header, headerReason)
+	return reason == reasonMoving || reason != "" && resp.StatusCode < http.StatusInternalServerError
 }
 
 // label says in an answer who served it, and to a peer how.
@@ -78,7 +86,7 @@ func (x *exchange) label(h http.Header) {
 	if x.toServer != "" {
 		h[headerServer] = []string{x.toServer}
 	}
-	if wait, service, known := x.durations(x.attempt); known {
+	if wait, service, _, known := x.durations(x.attempt); known {
 		addTimings(h, service, wait)
 	}
 }

@@ -19,6 +19,9 @@ func (x *exchange) fail(err error) {
 		return
 	}
 	x.unreached = errors.Is(err, upstream.ErrConnect)
+	if errors.Is(err, upstream.ErrRequest) || errors.Is(err, upstream.ErrRequestBody) {
+		x.asked = false // it is the request that could not be sent
+	}
 	x.refuse(failure(err))
 }
 
@@ -57,6 +60,6 @@ func (x *exchange) failBody() bool {
 	default:
 		x.refuse(http.StatusBadRequest, "body-cut", "the body did not come to its end")
 	}
-	x.kind = kindRefused
+	x.kind, x.asked = kindRefused, false
 	return true
 }

@@ -46,7 +46,9 @@ type exchange struct {
 	split     splitting
 	at        place // where it was sent last
 	hops      int
+	asked     bool // of what answers the client it is a server's or a peer's doing, or that there was none to ask
 	attempt   *upstream.Attempt
+	handed    time.Time // when as much of the request was sent as the answer waited for
 	timings   timings
 	held      time.Duration // at the gate
 	toSite    string
@@ -55,12 +57,11 @@ type exchange struct {
 	sent      int64 // bytes of the answer's body
 	kind      kind
 	reason    string
-	unreached bool      // no connection to a server could be made
-	malform   bool      // it was no request
-	gone      bool      // the client left before the end
-	broken    bool      // the answer broke off
-	received  int64     // bytes from the client after the protocol changed
-	switched  time.Time // when the protocol changed
+	unreached bool  // no connection to a server could be made
+	malform   bool  // it was no request
+	gone      bool  // the client left before the end
+	broken    bool  // the answer broke off
+	received  int64 // bytes from the client after the protocol changed
 
 	asks   sync.Mutex
 	asking bool // a pool has the request: its 1xx answers may be passed on
@@ -267,7 +268,7 @@ func (x *exchange) prepare() bool {
 		return true
 	}
 	b := &body{
-		src: r.Body, control: http.NewResponseController(x.w), request: r, sockets: clock.System(), whole: true,
+		src: r.Body, control: http.NewResponseController(x.w), request: r, sockets: clock.System(), clock: e.o.Clock, whole: true,
 		limit: e.o.Limits.Body, rate: e.o.Limits.BodyRate, grace: e.o.Limits.BodyGrace, keep: int(e.o.Replay),
 	}
 	if r.ProtoMajor == 1 {

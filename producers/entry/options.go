@@ -87,6 +87,10 @@ type ComponentRoute struct {
 	// Sites are those that may serve it; empty: all. What the table in force says
 	// counts all the same; these bound what is tried when the chosen site fails.
 	Sites []string
+	// WritesAt is the site of all requests that write, one of Sites, wherever the table
+	// in force has none for them, or there is no table; it needs Options.Shares. Empty:
+	// what the table says is all.
+	WritesAt string
 }
 
 // Session keeps the calls of one client for one component at one site, for as long

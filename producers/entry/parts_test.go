@@ -254,7 +254,7 @@ func TestBodiesAreSentAgain(t *testing.T) {
 	const text = "0123456789abcdefghij"
 	for _, read := range []int{0, 1, 5, 10, 11, 20} {
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(text))
-		b := &body{src: r.Body, control: http.NewResponseController(httptest.NewRecorder()), request: r, sockets: clock.System(), whole: true, keep: 10}
+		b := &body{src: r.Body, control: http.NewResponseController(httptest.NewRecorder()), request: r, sockets: clock.System(), clock: clock.System(), whole: true, keep: 10}
 		first, err := b.open()
 		if err != nil {
 			t.Fatal(err)

@@ -219,7 +219,7 @@ func (x *exchange) sendProbe() {
 	}
 	c := &exchange{
 		e: e, client: x.client, to: x.to, from: x.from, probe: true, start: e.o.Clock.Now(),
-		user: x.user, owner: x.owner, op: x.op, at: place{site: site}, split: splitting{calls: true, probe: noSite},
+		user: x.user, owner: x.owner, op: x.op, asked: true, at: place{site: site}, split: splitting{calls: true, probe: noSite},
 	}
 	h := x.out.Header.Clone()
 	h[headerProbe] = oneMark

@@ -125,7 +125,7 @@ func (x *exchange) pause(d time.Duration) bool {
 
 func (x *exchange) moving() {
 	x.kind = kindFailed
-	x.refuse(http.StatusServiceUnavailable, "moving", "the data is being moved: try again")
+	x.refuse(http.StatusServiceUnavailable, reasonMoving, "the data is being moved: try again")
 }
 
 // leaveToClient answers a request whose body has gone and can't be had again:
@@ -199,6 +199,7 @@ func (x *exchange) send(pool Upstream, peer bool) (next place, answered bool) {
 	if !x.prepareFor(peer) {
 		return next, true
 	}
+	x.asked, x.handed = true, time.Time{}
 	x.ask(true)
 	resp, attempt, err := pool.Do(x.out, x.observe)
 	x.ask(false)
@@ -234,7 +235,7 @@ func (x *exchange) send(pool Upstream, peer bool) (next place, answered bool) {
 			return next, true
 		}
 		x.failed(attempt)
-		x.attempt = nil // it has its row
+		x.attempt, x.asked = nil, false // it has its row
 		return next, false
 	}
 	x.answer(resp, peer)
@@ -259,7 +260,7 @@ func (x *exchange) unknownTo(resp *http.Response) (next place, answered bool) {
 	}
 	if x.split.calls {
 		e.noAnswerFrom(x.to, believed.site, true)
-		if next, fell := x.fallBackFrom(resp, true, reasonPeerKey); fell {
+		if next, fell := x.fallBackFrom(resp, true, reasonPeerKey); fell { // it was not sent
 			return next, false
 		}
 	}
@@ -271,10 +272,14 @@ func (x *exchange) unknownTo(resp *http.Response) (next place, answered bool) {
 	if next.known && (!believed.known || next.version > believed.version) {
 		x.toSite = ""
 		x.failed(x.attempt)
-		x.attempt = nil // it has its row
+		x.attempt, x.asked = nil, false // it has its row
 		return next, false
 	}
 	x.kind = kindFailed
+	if x.split.calls {
+		x.refuse(http.StatusServiceUnavailable, reasonPeerKey, "the site that is to serve this does not take calls from this one")
+		return next, true
+	}
 	x.refuse(http.StatusLoopDetected, reasonPeerKey, "the sites of this service disagree about where the data is")
 	return next, true
 }

@@ -49,55 +49,76 @@ func (x *exchange) publish(done time.Time) {
 	if r.ToSite == "" {
 		r.ToSite = x.e.o.Site
 	}
-	// Of another protocol's connection the handshake is what took its time.
-	end := done
-	if !x.switched.IsZero() {
-		end = x.switched
+	if !x.asked {
+		// Nobody was asked, so that nobody is to blame: any client can have as many of
+		// these answers as it likes.
+		r.ToComponent = ""
 	}
-	x.delays(r, end.Sub(x.start))
+	x.delays(r)
 	x.e.o.Publisher.Publish(r)
 }
 
 // delays splits the time that the answer took. Nothing is clamped: a service
 // whose clock is off shows as a negative network (P18).
-func (x *exchange) delays(r *event.Request, total time.Duration) {
+func (x *exchange) delays(r *event.Request) {
 	if x.attempt == nil {
 		if x.held > 0 {
 			r.Wait = x.held.Microseconds()
 		}
 		return
 	}
-	wait, service, known := x.durations(x.attempt)
+	wait, service, network, known := x.durations(x.attempt)
 	r.Wait = wait.Microseconds()
 	if known {
-		r.Service = service.Microseconds()
-		// What the service waited for its own callees is neither: it is in their rows, and
-		// would else make every link above a slow callee look slow.
-		r.Network = (total - wait - service - x.timings.callees).Microseconds()
+		r.Service, r.Network = service.Microseconds(), network.Microseconds()
 	}
 }
 
-// durations returns how long the attempt waited and was served.
-func (x *exchange) durations(a *upstream.Attempt) (wait, service time.Duration, known bool) {
+// durations returns how long the attempt waited, was served, and was on its way; known
+// is false for the last two if there was no answer. What the client takes to send
+// its body and to take the answer is in none of them: a slow client says nothing of
+// a replica.
+func (x *exchange) durations(a *upstream.Attempt) (wait, service, network time.Duration, known bool) {
 	wait = x.held
 	if !a.Connected.IsZero() {
 		wait += a.Connected.Sub(a.Queued)
 	}
-	if x.timings.hasWait {
-		wait += x.timings.wait
+	wait += x.timings.wait
+	if x.handed.IsZero() {
+		x.handed = x.sentBy(a)
 	}
-	switch {
-	case x.timings.hasService:
-		return wait, x.timings.service, true
-	case a.FirstByte.IsZero():
-		return wait, 0, false
-	case !a.Sent.IsZero():
-		return wait, a.FirstByte.Sub(a.Sent), true
-	case !a.Connected.IsZero():
-		// The answer came before all of the request was sent.
-		return wait, a.FirstByte.Sub(a.Connected), true
+	if a.FirstByte.IsZero() || x.handed.IsZero() {
+		return wait, 0, 0, false
 	}
-	return wait, 0, false
+	took := a.FirstByte.Sub(x.handed)
+	service = took
+	if x.timings.hasService {
+		service = x.timings.service
+		// What the service waited for its own callees is neither: it is in their rows, and
+		// would else make every link above a slow callee look slow.
+		took -= x.timings.callees
+	}
+	return wait, service, took - service - x.timings.wait, true
+}
+
+// sentBy is when as much of the request had been sent as its answer waited for: all
+// of it, or what the client had sent by then if the answer came before the end of a
+// body. Zero: there was no connection.
+func (x *exchange) sentBy(a *upstream.Attempt) time.Time {
+	if !a.Sent.IsZero() && !a.Sent.After(a.FirstByte) {
+		return a.Sent
+	}
+	at := a.Connected
+	if x.body == nil || at.IsZero() || a.FirstByte.IsZero() {
+		return at
+	}
+	if last := x.body.latest(); last.After(at) {
+		at = last
+	}
+	if at.After(a.FirstByte) {
+		return a.FirstByte // the client sent on meanwhile
+	}
+	return at
 }
 
 // failed publishes a row of an attempt that another followed. Whoever made the
@@ -116,9 +137,8 @@ func (x *exchange) failed(a *upstream.Attempt) {
 	r.Bytes = min(a.BytesOut+a.BytesIn, event.MaxRequestBytes)
 	if !a.Connected.IsZero() {
 		r.Wait = a.Connected.Sub(a.Queued).Microseconds()
-		if !a.FirstByte.IsZero() && !a.Sent.IsZero() {
-			r.Service = a.FirstByte.Sub(a.Sent).Microseconds()
-			r.Network = done.Sub(a.Queued).Microseconds() - r.Wait - r.Service
+		if !a.FirstByte.IsZero() && !a.Sent.IsZero() && !a.Sent.After(a.FirstByte) {
+			r.Service, r.Network = a.FirstByte.Sub(a.Sent).Microseconds(), 0 // what the way took is not known
 		}
 	}
 	x.e.m.failedAttempts.Inc()
@@ -129,6 +149,7 @@ func (x *exchange) failed(a *upstream.Attempt) {
 func (x *exchange) publishRefused(done time.Time) {
 	r := x.row(done)
 	r.Status, r.Class, r.Op = int32(x.status), classBadRequest, event.Read
+	r.ToComponent = "" // nobody was asked
 	r.Bytes = x.sent
 	x.e.o.Publisher.Publish(r)
 }

@@ -30,7 +30,7 @@ func (x *exchange) switchProtocols(resp *http.Response) {
 	h := resp.Header
 	h["Connection"], h["Upgrade"] = oneUpgrade, []string{protocol}
 	x.label(h)
-	x.status, x.switched = http.StatusSwitchingProtocols, x.e.o.Clock.Now()
+	x.status = http.StatusSwitchingProtocols
 	head := &http.Response{StatusCode: resp.StatusCode, Status: resp.Status, ProtoMajor: 1, ProtoMinor: 1, Header: h}
 	if err := errors.Join(head.Write(buffered), buffered.Flush()); err != nil {
 		x.gone = true
