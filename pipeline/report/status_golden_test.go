@@ -145,6 +145,8 @@ func TestStatusGolden(t *testing.T) {
 		d.Reasons = []control.Reason{{Code: "Rollback", Count: 3}, {Code: "Frozen", Count: 14}}
 	})
 	say("A rollback while sites are being emptied.", 0)
+	x.set(control.ModeKey(control.Placement), control.Switch{Mode: control.Observe})
+	say("The operator has just switched to observe.", 0)
 
 	const golden = "testdata/status.golden"
 	if *update {

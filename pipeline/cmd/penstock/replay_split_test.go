@@ -186,6 +186,21 @@ func splitReport(t *testing.T, base, text string) {
 	if !strings.Contains(text, "split    60 windows decided by policy greedy, ") || !strings.Contains(text, "web at us-east → cart, us-east to us-west, LowerDelay") {
 		t.Errorf("summary:\n%s", text)
 	}
+	// Explain counts tables as the report does.
+	tables, changes := 0, 0
+	for _, scope := range []string{"entry", "web"} {
+		var n, others int
+		text := must(t, "explain", "split", scope, "--state", filepath.Join(base, "state"))
+		if _, counted, ok := strings.Cut(text, "as the bus has them: "); ok {
+			if _, err := fmt.Sscanf(counted, "%d, %d of them with other shares", &n, &others); err != nil {
+				t.Error(err)
+			}
+		}
+		tables, changes = tables+n, changes+others
+	}
+	if tables != r.Split.Tables || changes != r.Split.Changes {
+		t.Errorf("explain tells of %d tables, %d with other shares, the report of %d and %d", tables, changes, r.Split.Tables, r.Split.Changes)
+	}
 	page, err := os.ReadFile(filepath.Join(base, "report.html"))
 	if err != nil || strings.Count(string(page), "web at us-east → cart: ") != 4 { // titles and alternative texts
 		t.Errorf("the page: %v", err)

@@ -208,6 +208,17 @@ func TestServeSplits(t *testing.T) {
 		}
 	}
 
+	for says, args := range map[string][]string{
+		`there is no site "mars"; the last decision knew east, west`: {"evacuate", "mars"},
+		`there is no site "moon"; the last decision knew east, west`: {"evacuate", "moon", "--off"},
+		"expected SCOPE or SCOPE@SITE; those are cart, entry, web":   {"explain", "split", "wed"},
+		"no site follows the @":             {"explain", "split", "web@"},
+		"web neither runs at that site nor": {"explain", "split", "web@eats"},
+		"its sites are east":                {"explain", "split", "web@eats"},
+	} {
+		refused(t, 2, append(args, at...), says)
+	}
+
 	op("freeze", "split")
 	left := a.east()
 	if d := a.decide(); len(d.Commands) != 0 || codes(d)["Frozen"] == 0 || a.east() != left {
