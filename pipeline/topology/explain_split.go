@@ -92,23 +92,20 @@ func ExplainSplit(ctx context.Context, client *bus.Client, what string, log zero
 	}
 	e := &ExplainedSplit{Window: loaded.Window, Callees: map[string][]split.ReplicaView{}, History: []TableChange{}}
 	v, ok := loaded.Policy.Explain(what)
-	if !ok && strings.HasSuffix(what, "@") {
-		return nil, fmt.Errorf("%.80q: %w: no site follows the @: expected SCOPE or SCOPE@SITE", what, ErrUnknownScope)
-	}
-	if at := strings.LastIndexByte(what, '@'); !ok && at > 0 {
+	at := strings.LastIndexByte(what, '@')
+	ofSite := !ok && at > 0
+	if ofSite {
 		e.Site = what[at+1:]
 		v, ok = loaded.Policy.Explain(what[:at])
 	}
 	if !ok {
-		known := "none is known yet"
-		if p, is := loaded.Policy.(*split.Policy); is {
-			known = "those are " + someOf(p.Scopes())
-		}
-		return nil, fmt.Errorf("%.80q: %w: expected SCOPE or SCOPE@SITE; %s", what, ErrUnknownScope, known)
+		return nil, fmt.Errorf("%.80q: %w: expected SCOPE or SCOPE@SITE, of the scopes %s", what, ErrUnknownScope, someOf(loaded.Policy.(*split.Policy).Scopes()))
 	}
 	e.Explanation = v.(split.Explanation)
-	if err := e.keep(); err != nil {
-		return nil, err
+	if ofSite {
+		if err := e.keep(); err != nil {
+			return nil, err
+		}
 	}
 	for i := range e.Calls {
 		to := e.Calls[i].To
@@ -126,9 +123,6 @@ func ExplainSplit(ctx context.Context, client *bus.Client, what string, log zero
 // keep drops the rows of other sites than the one asked for, which must be one that
 // has calls or replicas.
 func (e *ExplainedSplit) keep() error {
-	if e.Site == "" {
-		return nil
-	}
 	var sites []string
 	for _, r := range e.Calls {
 		sites = append(sites, r.FromSite)
@@ -137,7 +131,11 @@ func (e *ExplainedSplit) keep() error {
 		sites = append(sites, r.Site)
 	}
 	slices.Sort(sites)
-	if sites = slices.Compact(sites); !slices.Contains(sites, e.Site) {
+	sites = slices.Compact(sites)
+	if e.Site == "" {
+		return fmt.Errorf("%s@: %w: no site follows the @; its sites are %s", e.Component, ErrUnknownScope, someOf(sites))
+	}
+	if !slices.Contains(sites, e.Site) {
 		return fmt.Errorf("%s@%.80s: %w: %s neither runs at that site nor calls from there; its sites are %s", e.Component, e.Site, ErrUnknownScope, e.Component, someOf(sites))
 	}
 	e.Calls = slices.DeleteFunc(e.Calls, func(r split.RowView) bool { return r.FromSite != e.Site })

@@ -62,8 +62,8 @@ func freezeKey(kind string) string {
 
 type rollbackCmd struct {
 	busFlags
-	Kind string `arg:"" help:"The kind to roll back." enum:"placement,split,servers,coding"`
-	To   string `required:"" help:"Undo what was decided in windows that ended after this time (RFC 3339, such as 2026-03-01T10:00:00Z)." placeholder:"TIME"`
+	Kind string  `arg:"" help:"The kind to roll back." enum:"placement,split,servers,coding"`
+	To   instant `required:"" help:"Undo what was decided in windows that ended after this time (RFC 3339, such as 2026-03-01T10:00:00Z)." placeholder:"TIME"`
 }
 
 // Run asks for a rollback, which freezes the kind until a thaw. One after a time
@@ -71,11 +71,7 @@ type rollbackCmd struct {
 // ended, or of a kind that has never decided, would never be carried out. All are
 // refused.
 func (c *rollbackCmd) Run(con *console) error {
-	to, err := time.Parse(time.RFC3339, c.To)
-	if err != nil {
-		return fmt.Errorf("%w: --to %q: expected a time of RFC 3339 with its zone, such as 2026-03-01T10:00:00Z or 2026-03-01T11:00:00+01:00", errUsage, c.To)
-	}
-	to = to.UTC()
+	to := c.To.UTC()
 	if now := clock.System().Now().UTC(); to.After(now) {
 		return fmt.Errorf("%w: --to %s is in the future (it is %s): there is nothing to undo", errUsage, to.Format(time.RFC3339), now.Format(time.RFC3339))
 	}

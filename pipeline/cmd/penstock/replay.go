@@ -37,7 +37,7 @@ type replayCmd struct {
 	Partitions int           `help:"Partitions of the bus, 1 to 25; by default the configuration's."`
 	BatchRows  int           `help:"Most rows of a batch; by default the configuration's."`
 	Flush      time.Duration `help:"How often fast windows are flushed; by default the configuration's."`
-	Until      time.Time     `help:"End before the first record at or after this time (RFC 3339)."`
+	Until      instant       `help:"End before the first record at or after this time (RFC 3339)." placeholder:"TIME"`
 	NoWait     bool          `help:"Do not wait for decisions and moves at the end of each window."`
 	NoMover    bool          `help:"Leave the mover out: commands wait on the bus. Needs --no-wait."`
 	Apply      bool          `help:"Act on the configured stores instead of ones made for the replay."`
@@ -65,7 +65,7 @@ func (c *replayCmd) Run(con *console) error {
 	r := topology.Replay{
 		Files: c.Files, Config: cfg, Out: c.Out, State: c.State, Friends: c.Friends, Locations: c.Locations, GeoIP: c.GeoIP,
 		OwnerDepth: c.OwnerDepth, Format: c.Format, Zone: c.Zone, Speed: speed, MaxLag: c.MaxLag, Route: c.Route, Disorder: disorder,
-		MaxSkew: c.MaxSkew, RunID: c.RunID, Until: c.Until, Strict: c.Strict, NoWait: c.NoWait, Apply: c.Apply, Fresh: c.Fresh,
+		MaxSkew: c.MaxSkew, RunID: c.RunID, Until: c.Until.Time, Strict: c.Strict, NoWait: c.NoWait, Apply: c.Apply, Fresh: c.Fresh,
 		MoverOff: c.NoMover, Logger: con.logger(), Note: func(s string) { fmt.Fprintln(con.err, "note:", s) }, Hook: con.hook,
 	}
 	if cfg.Bus.Sync == "interval" {

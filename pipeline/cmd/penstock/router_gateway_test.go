@@ -135,5 +135,5 @@ router:
 		t.Errorf("weights %s, not %s", got, want)
 	}
 	r.stop()
-	refused(t, 2, []string{"router", "--config", config, "--nats", "nats://" + at, "--state", filepath.Join(dir, "other"), "--target", "edge"}, `target "edge" is not in the configuration, which has cluster-east`)
+	refused(t, 2, []string{"router", "--config", config, "--nats", "nats://" + at, "--state", filepath.Join(dir, "other"), "--target", "edge"}, `there is no target "edge": the configuration has cluster-east`)
 }

@@ -209,12 +209,12 @@ func TestServeSplits(t *testing.T) {
 	}
 
 	for says, args := range map[string][]string{
-		`there is no site "mars"; the last decision knew east, west`: {"evacuate", "mars"},
-		`there is no site "moon"; the last decision knew east, west`: {"evacuate", "moon", "--off"},
-		"expected SCOPE or SCOPE@SITE; those are cart, entry, web":   {"explain", "split", "wed"},
-		"no site follows the @":             {"explain", "split", "web@"},
-		"web neither runs at that site nor": {"explain", "split", "web@eats"},
-		"its sites are east":                {"explain", "split", "web@eats"},
+		`there is no site "mars"; the last decision knew east, west`:   {"evacuate", "mars"},
+		`there is no site "moon"; the last decision knew east, west`:   {"evacuate", "moon", "--off"},
+		"expected SCOPE or SCOPE@SITE, of the scopes cart, entry, web": {"explain", "split", "wed"},
+		"no site follows the @; its sites are east":                    {"explain", "split", "web@"},
+		"web neither runs at that site nor":                            {"explain", "split", "web@eats"},
+		"its sites are east":                                           {"explain", "split", "web@eats"},
 	} {
 		refused(t, 2, append(args, at...), says)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"penstock/pipeline/config"
 	"penstock/pipeline/topology"
@@ -13,10 +12,10 @@ import (
 
 type shadowCmd struct {
 	busFlags
-	Config string    `short:"c" required:"" help:"The configuration: sites, policy, prices." type:"existingfile"`
-	Policy string    `help:"tmatch or optimal; by default the configuration's." enum:",tmatch,optimal" default:""`
-	From   time.Time `help:"Leave out windows that start before this time (RFC 3339)."`
-	Out    string    `help:"Folder of the report." default:"penstock-shadow" type:"path"`
+	Config string  `short:"c" required:"" help:"The configuration: sites, policy, prices." type:"existingfile"`
+	Policy string  `help:"tmatch or optimal; by default the configuration's." enum:",tmatch,optimal" default:""`
+	From   instant `help:"Leave out windows that start before this time (RFC 3339)." placeholder:"TIME"`
+	Out    string  `help:"Folder of the report." default:"penstock-shadow" type:"path"`
 }
 
 // Run says what placement would have brought.
@@ -31,7 +30,7 @@ func (c *shadowCmd) Run(con *console) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	s := topology.Shadow{
-		Config: cfg, Policy: c.Policy, From: c.From, Out: c.Out, Logger: con.logger(), Note: func(s string) { fmt.Fprintln(con.err, "note:", s) },
+		Config: cfg, Policy: c.Policy, From: c.From.Time, Out: c.Out, Logger: con.logger(), Note: func(s string) { fmt.Fprintln(con.err, "note:", s) },
 	}
 	rep, err := s.Run(con.ctx, client)
 	if err != nil {
