@@ -124,8 +124,6 @@ func (e *Entry) setWritesAt(c *component, site string) error {
 	switch {
 	case !ok:
 		return fmt.Errorf("writes at %.80q, which is no site: %w", site, ErrOption)
-	case !c.may(i):
-		return fmt.Errorf("writes at %.80q, which may not serve it: %w", site, ErrOption)
 	case e.o.Shares == nil:
 		return fmt.Errorf("writes at %.80q, but each call is served where it is made: there are no shares: %w", site, ErrOption)
 	}

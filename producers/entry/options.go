@@ -87,9 +87,9 @@ type ComponentRoute struct {
 	// Sites are those that may serve it; empty: all. What the table in force says
 	// counts all the same; these bound what is tried when the chosen site fails.
 	Sites []string
-	// WritesAt is the site of all requests that write, one of Sites, wherever the table
-	// in force has none for them, or there is no table; it needs Options.Shares. Empty:
-	// what the table says is all.
+	// WritesAt is the site of all requests that write, wherever the table in force
+	// has none for them, or there is no table; it needs Options.Shares. Empty: what the
+	// table says is all.
 	WritesAt string
 }
 
