@@ -12,7 +12,7 @@ func (e *Entry) components(v *alone, o *entry.Options) ([]*upstream.Pool, error)
 	var pools []*upstream.Pool
 	for i := range e.Config.Components {
 		k := &e.Config.Components[i]
-		r := entry.ComponentRoute{Name: k.Name, Hosts: k.Hosts, Path: k.Path, Public: k.Public, Sites: e.Config.SitesOf(k.Name)}
+		r := entry.ComponentRoute{Name: k.Name, Hosts: k.Hosts, Path: k.Path, Public: k.Public, Sites: e.Config.SitesOf(k.Name), WritesAt: k.WritesAt}
 		if len(k.Pin) > 0 {
 			r.Sites = k.Pin
 		}

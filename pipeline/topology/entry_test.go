@@ -65,6 +65,11 @@ privacy: {user_key: "a key of tests"}
 	if o.Hold >= 0 || o.Drain >= 0 || o.Replay >= 0 || o.TraceSample >= 0 || !o.ForwardedOnly {
 		t.Errorf("none is %+v", o)
 	}
+	// Writes have their site whether there is a table or not, of what clients call too.
+	o = options("entry: {component: web}\ncomponents:\n  - {name: cart, servers: {b: [\"http://127.0.0.1:1\"]}, writes_at: b}\n  - {name: web, writes_at: a}\n  - {name: shop, sites: [a]}")
+	if c := o.Components; len(c) != 3 || c[0].WritesAt != "b" || c[1].WritesAt != "a" || c[2].WritesAt != "" {
+		t.Errorf("components %+v", c)
+	}
 	// More than a pool holds in memory at once is kept by the entry point itself.
 	if o = options("entry: {replay: 1MB, servers_h2: true}"); o.Replay != 1_000_000 {
 		t.Errorf("replay %d", o.Replay)

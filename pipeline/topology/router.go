@@ -138,7 +138,7 @@ func (r *Router) pull(ctx context.Context, v *alone) (string, error) {
 	o := pull.Options{
 		Components: told(r.Config), Connected: v.client.Connected, Listen: c.Listen, Logger: r.Logger, Public: c.Public,
 		Rate: float64(c.Rate), Ready: followed.Known, Registerer: v.registry, Shares: tables, Sites: siteNames(r.Config),
-		TotalRate: float64(c.TotalRate),
+		TotalRate: float64(c.TotalRate), WritesAt: writesAt(r.Config),
 	}
 	token, err := secretFile("router.token_file", c.TokenFile)
 	if err != nil {
@@ -172,6 +172,17 @@ func told(c *config.Config) map[string]map[string][]string {
 	}
 	if name := c.Entry.Component; len(c.SitesOf(name)) > 0 {
 		add(name)
+	}
+	return out
+}
+
+// writesAt are the sites of all writes, of the components that have one.
+func writesAt(c *config.Config) map[string]string {
+	out := map[string]string{}
+	for i := range c.Components {
+		if k := &c.Components[i]; k.WritesAt != "" {
+			out[k.Name] = k.WritesAt
+		}
 	}
 	return out
 }

@@ -169,7 +169,10 @@ func TestTheServiceBehindEntryPointsIsTold(t *testing.T) {
 	if got := fmt.Sprint(told(c)); got != "map[cart:map[west:[http://c]] web:map[east:[http://e] west:[http://w]]]" {
 		t.Error(got)
 	}
-	c.Components = append(c.Components, config.Component{Name: "web"})
+	c.Components = append(c.Components, config.Component{Name: "web", WritesAt: "west"})
+	if got := writesAt(c); len(got) != 1 || got["web"] != "west" {
+		t.Errorf("writes at %v", got)
+	}
 	if got := told(c); len(got) != 2 || len(got["web"]) != 2 {
 		t.Errorf("listed: %v", got)
 	}

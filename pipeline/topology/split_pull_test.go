@@ -29,7 +29,7 @@ func TestPickersFollowTheSplit(t *testing.T) {
 	start := func(r *shares.Router, listen, west string) (address string, stop func()) {
 		t.Helper()
 		server, err := pull.New(pull.Options{
-			Listen: listen, Shares: r, Components: map[string]map[string][]string{"cart": {"east": {"http://e1", "http://e2"}, "west": {west}}},
+			Listen: listen, Shares: r, WritesAt: map[string]string{"cart": "west"}, Components: map[string]map[string][]string{"cart": {"east": {"http://e1", "http://e2"}, "west": {west}}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -83,4 +83,15 @@ func TestPickersFollowTheSplit(t *testing.T) {
 	eventually("the servers do not arrive", func() bool { return p.Pick("cart").Server == "http://w2" })
 	put(again, table(3, 1, 0))
 	eventually("the next table does not arrive", func() bool { return p.Pick("cart").Epoch == 3 })
+	// Without a table calls stay, but for those that write.
+	if err := again.Clear(t.Context(), "web"); err != nil {
+		t.Fatal(err)
+	}
+	eventually("the table stays", func() bool { return !p.Pick("cart").Known })
+	if c := p.PickWrite("cart"); c.Server != "http://w2" || c.Known {
+		t.Errorf("a write goes to %+v", c)
+	}
+	if c := p.Pick("cart"); c.Site != "east" || c.Epoch != 0 {
+		t.Errorf("a read goes to %+v", c)
+	}
 }

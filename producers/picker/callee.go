@@ -28,6 +28,7 @@ type callee struct {
 type known struct {
 	shares *shares.Router
 	sites  []site
+	table  bool // the shares are of one; else writes alone may have a site
 }
 
 // State is what is known of a component, and from when.
@@ -87,7 +88,7 @@ func (c *callee) choose(key string, write bool) Choice {
 		if s == nil && again < mostAgain && c.now.Load() != k {
 			continue
 		}
-		choice := Choice{Site: at.Site, Epoch: at.Epoch, Known: at.Known}
+		choice := Choice{Site: at.Site, Epoch: at.Epoch, Known: at.Known && k.table}
 		switch {
 		case s == nil:
 		case key == "":
@@ -152,11 +153,11 @@ func (c *callee) apply(a *control.SplitAnswer, anew bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.now.Load()
-	next := &known{shares: before.shares, sites: c.sites(before, a.Ratios)}
+	next := &known{shares: before.shares, sites: c.sites(before, a.Ratios), table: a.Known}
 	if anew {
 		next.shares = shares.New(shares.Options{Clock: c.p.o.Clock})
 	} else {
-		both := &known{shares: before.shares, sites: append([]site(nil), next.sites...)}
+		both := &known{shares: before.shares, sites: append([]site(nil), next.sites...), table: a.Known}
 		for _, s := range before.sites {
 			if both.at(s.name) == nil {
 				both.sites = append(both.sites, s)
@@ -182,10 +183,11 @@ func (c *callee) apply(a *control.SplitAnswer, anew bool) error {
 	return nil
 }
 
-// put gives the table of an answer to a router, or none.
+// put gives the table of an answer to a router, or none. Where no table has the calls
+// an answer can still say where those that write go.
 func (c *callee) put(r *shares.Router, a *control.SplitAnswer) error {
 	ctx := context.Background() // nothing of it waits
-	if !a.Known {
+	if !a.Known && a.WritesAt == "" {
 		return r.Clear(ctx, c.link.From)
 	}
 	row := shares.Row{FromSite: a.FromSite, To: a.Component, WritesAt: a.WritesAt}

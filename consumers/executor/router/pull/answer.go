@@ -32,6 +32,11 @@ func (s *Server) answer(l shares.Link, t shares.Table, has bool) (answered, erro
 		a.Known, a.Epoch, a.WritesAt = true, t.Epoch, t.Rows[at].WritesAt
 		a.Ratios = ratios(t.Rows[at])
 	}
+	configured := a.WritesAt == "" && s.opts.WritesAt[l.To] != ""
+	if configured {
+		a.WritesAt = s.opts.WritesAt[l.To]
+	}
+	a.Ratios = withWrites(a.Ratios, a.WritesAt)
 	digest := xxhash.New()
 	for i := range a.Ratios {
 		a.Ratios[i].Servers = s.opts.Components[l.To][a.Ratios[i].Site]
@@ -46,13 +51,13 @@ func (s *Server) answer(l shares.Link, t shares.Table, has bool) (answered, erro
 		return answered{}, err
 	}
 	tag := strconv.FormatUint(a.Epoch, 10)
-	if a.Known && a.Epoch == 0 { // a configured default: it has no epoch, but it can be another after a restart
+	if a.Known && a.Epoch == 0 || configured { // what is configured has no epoch, but it can be another after a restart
 		tag += "-" + hex(xxhash.Sum64(body))
 	}
 	return answered{body: append(body, '\n'), tag: `"` + tag + `"`, servers: hex(digest.Sum64())}, nil
 }
 
-// ratios are those of a row, with a sum of 1, and the site for writes among them.
+// ratios are those of a row, with a sum of 1.
 func ratios(row shares.Row) []control.SplitSite {
 	sum, out := 0.0, make([]control.SplitSite, len(row.Ratios), len(row.Ratios)+1)
 	for i, ratio := range row.Ratios {
@@ -64,7 +69,12 @@ func ratios(row shares.Row) []control.SplitSite {
 			out[i].Share /= sum
 		}
 	}
-	if at := row.WritesAt; at != "" && !slices.ContainsFunc(out, func(r control.SplitSite) bool { return r.Site == at }) {
+	return out
+}
+
+// withWrites has the site for writes among the sites.
+func withWrites(out []control.SplitSite, at string) []control.SplitSite {
+	if at != "" && !slices.ContainsFunc(out, func(r control.SplitSite) bool { return r.Site == at }) {
 		out = append(out, control.SplitSite{Site: at})
 	}
 	return out

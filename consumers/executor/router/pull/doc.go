@@ -7,12 +7,14 @@
 // site go to, their shares, and the servers there. Its ETag is the epoch; with
 // If-None-Match the same one is 304, and with wait that answer is kept back until
 // there is another, for 60 s at most. A component is one segment of the path,
-// percent-encoded where need be. Without a table calls stay at their site.
+// percent-encoded where need be. Without a table calls stay at their site, but for
+// writes that have a site by the configuration (Options.WritesAt).
 //
 // The epoch says nothing of servers, which are configured: Penstock-Servers, a
 // digest of them, stands in every answer, and who sends it back with If-None-Match
-// is told of others, too. A configured default has no epoch of its own: its tag
-// is 0 and a digest.
+// is told of others, too. What is configured has no epoch of its own: the tag
+// of a configured default, and of an answer with a configured site for writes, has a
+// digest beside the epoch.
 //
 // Every answer says in Penstock-Age for how many seconds the bus has been away, 0
 // while it is there: what was last known is told on, and Age and Warning say so too.

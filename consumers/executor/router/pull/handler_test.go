@@ -162,6 +162,46 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestConfiguredWrites: writes have their site where no table says it, with a tag that
+// is another when the site is; what a table says itself counts before.
+func TestConfiguredWrites(t *testing.T) {
+	t.Parallel()
+	at := "west"
+	start := func() (*Server, *shares.Router) {
+		s, r, _ := setup(t, func(o *Options) { o.WritesAt = map[string]string{"cart": at} })
+		return s, r
+	}
+	s, r := start()
+	named := table(8, 1, 0)
+	named.From, named.Rows[0].WritesAt = "app", "north"
+	put(t, r, table(412, 1, 0), named)
+	tags := map[string]bool{}
+	for uri, want := range map[string]string{
+		"cart?from_site=east":           `"epoch":0,"known":false,"ratios":[{"site":"east","share":1,` + eastServers + `},{"site":"west","share":0,` + westServers + `}],"writes_at":"west"}`,
+		"cart?from_site=west":           `"epoch":0,"known":false,"ratios":[{"site":"west","share":1,` + westServers + `}],"writes_at":"west"}`,
+		"cart?from_site=east&from=web":  `"epoch":412,"known":true,"ratios":[{"site":"east","share":1,` + eastServers + `},{"site":"west","share":0,` + westServers + `}],"writes_at":"west"}`,
+		"cart?from_site=east&from=app":  `"epoch":8,"known":true,"ratios":[{"site":"east","share":1,` + eastServers + `},{"site":"west","share":0,` + westServers + `},{"site":"north","share":0,"servers":[]}],"writes_at":"north"}`,
+		"a%2Fb%20%C3%A9?from_site=east": `"epoch":0,"known":false,"ratios":[{"site":"east","share":1,"servers":["https://x.example/base"]}]}`,
+	} {
+		w := ask(s, "GET", "/v1/split/"+uri)
+		if got := w.Body.String(); !strings.HasSuffix(got, want+"\n") {
+			t.Errorf("%s:\n got %s\nwant …%s", uri, got, want)
+		}
+		if _, err := control.DecodeSplitAnswer(w.Body.Bytes()); err != nil {
+			t.Errorf("%s: %v", uri, err)
+		}
+		if uri == "cart?from_site=east" {
+			tags[w.Header().Get("ETag")] = true
+		}
+	}
+	at = "north"
+	s, _ = start()
+	tags[ask(s, "GET", "/v1/split/cart?from_site=east").Header().Get("ETag")] = true
+	if len(tags) != 2 || tags[`"0"`] {
+		t.Errorf("tags %v", tags)
+	}
+}
+
 // TestTags: a configured default has a tag of its own, and other servers another
 // digest, of which the epoch says nothing.
 func TestTags(t *testing.T) {

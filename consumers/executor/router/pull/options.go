@@ -75,6 +75,10 @@ type Options struct {
 	// Waiting is the most clients that wait at a time; further ones are told to come
 	// later. Defaults to 1,000.
 	Waiting int
+	// WritesAt is the site of all calls of a component that write, by component,
+	// wherever the table in force has none for them, or there is no table. A component
+	// that isn't in it has none.
+	WritesAt map[string]string
 }
 
 // leastBurst lets a client with a low rate ask for all that it calls, at its start.
@@ -128,6 +132,11 @@ func (o *Options) checkComponents() error {
 					return fmt.Errorf("component %.80q at %.80q: server %.80q: expected http or https, host and perhaps a path: %w", name, site, s, ErrOptions)
 				}
 			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.WritesAt)) {
+		if _, known := o.Components[name]; !known || !usable(o.WritesAt[name]) {
+			return fmt.Errorf("writes of %.80q at %.80q: expected one of the components, and a site by name: %w", name, o.WritesAt[name], ErrOptions)
 		}
 	}
 	return nil

@@ -188,6 +188,8 @@ func TestOptions(t *testing.T) {
 		"a nameless site": {Options{Shares: r, Components: map[string]map[string][]string{"a": {"": nil}}}, ErrOptions},
 		"no scheme":       {Options{Shares: r, Components: map[string]map[string][]string{"a": {"b": {"x:80"}}}}, ErrOptions},
 		"a script":        {Options{Shares: r, Components: map[string]map[string][]string{"a": {"b": {"javascript:x"}}}}, ErrOptions},
+		"writes of none":  {Options{Shares: r, Components: some, WritesAt: map[string]string{"basket": "east"}}, ErrOptions},
+		"writes nowhere":  {Options{Shares: r, Components: some, WritesAt: map[string]string{"cart": ""}}, ErrOptions},
 		"a password":      {Options{Shares: r, Components: map[string]map[string][]string{"a": {"b": {"http://u:p@x"}}}}, ErrOptions},
 	} {
 		if s, err := New(c.o); !errors.Is(err, c.want) || s != nil {
