@@ -34,6 +34,7 @@ privacy: {user_key: "a key of tests"}
 		for _, p := range pools {
 			p.Close()
 		}
+		e.split(&o)
 		o.Listen = "" // only what the options say is of interest
 		if _, err := entry.New(o); err != nil {
 			t.Errorf("%s: %v", text, err)
