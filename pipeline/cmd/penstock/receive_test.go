@@ -31,7 +31,7 @@ func TestReceiveRefuses(t *testing.T) {
 		{`token_file: ` + empty, []string{"--grpc", at}, 2, "it is empty"},
 		{`token_file: ` + filepath.Join(dir, "gone"), []string{"--grpc", at}, 1, "spans.token_file cannot be read"},
 		{``, []string{"--grpc", "0.0.0.0:0", "--http", "off"}, 2, "a token is needed off loopback"},
-		{``, []string{"--grpc", "off", "--http", "off"}, 2, "a listener"},
+		{``, []string{"--grpc", "off", "--http", "off"}, 2, "neither --grpc (spans.grpc) nor --http"},
 		{`tls: {cert: ` + junk + `, key: ` + junk + `}`, []string{"--grpc", at}, 1, "spans.tls"},
 		{``, []string{"--grpc", "nowhere"}, 1, "nowhere"},
 		{`http: "0.0.0.0:4318"`, nil, 2, "spans.token_file"},
