@@ -71,8 +71,9 @@
 //   - The known location of an owner comes first, and so do rules of
 //     Options.Unknown other than UnknownLocal, and residency. Requests for an owner of
 //     unknown location stay together. Only Options.Component has owners.
-//   - Writes go to the row's site for writes, if it has one. What is a write goes by
-//     the method (event.OpOf), so that all of gRPC is.
+//   - Writes go to the row's site for writes, else to ComponentRoute.WritesAt, if either
+//     is there: also where no table has the link. What is a write goes by the method
+//     (event.OpOf), so that all of gRPC is.
 //   - A session (Options.Session) stays where it is while that site is up and has a
 //     share.
 //   - Else sites take turns; the shares are met to a request.
@@ -80,13 +81,14 @@
 // A peer that is named a component serves it at its site or not at all: one hop. If
 // the chosen site has no server of it, or none that can be reached, one other is
 // tried: the own one, else the one with the greatest share; within
-// ComponentRoute.Sites, and within a budget of 20 % of the requests. What may have
+// ComponentRoute.Sites, and within a budget of 20 % of the requests, which is not for
+// calls that a peer refused because it doesn't know this entry point. What may have
 // reached a server is not sent again unless it may be sent twice. Writes that have
 // a site are not tried elsewhere.
 //
 // Shares are told which replicas are down: the own site's while no server of its pool
 // is well, another's after three failures in a row or when its entry point says that
-// it has none. It is tried again after 5 to 40 s, and is up with the first answer. While
+// it has none, or doesn't know this one. It is tried again after 5 to 40 s, and is up with the first answer. While
 // all are down all are tried.
 //
 // # Probes
@@ -112,8 +114,11 @@
 // shows the peer key, or, where none is configured, comes from a trusted proxy.
 // Anybody behind such a proxy could have written what a peer writes: it has to take
 // Penstock-Hop off, and user, owner, version and component are not believed without
-// the key. A forwarded request that names a component without showing the key gets 508:
-// it was meant for something else than what is served to strangers.
+// the key. A forwarded call (Penstock-Hop with Penstock-To) that doesn't show the key
+// gets 508 and a text that the keys differ: it was meant for something else than what is
+// served to strangers, and a peer with another key would take that answer for the
+// component's. So it tries another site, see above; where none may, its answer is 503.
+// A stranger who writes both harms nobody: the row names no component, see below.
 // From anybody else every Penstock-* header is taken off before anything looks at
 // it (but that there is a Penstock-Hop at all, see above), and so are those that a gateway could take for one (Penstock_User).
 //
@@ -131,16 +136,31 @@
 //
 // The entry point that the client called publishes one row for each answer, also
 // for its own (401, 413, 307, 503, …), and whoever made an attempt that failed and
-// was followed by another publishes that one. What was no request has the class
+// was followed by another publishes that one. What it answers by itself, with no server
+// and no peer to answer for it, has no to_component: else clients could move traffic
+// off a site by asking for what is refused. So have redirects, 508, bodies that could
+// not be read, and 503 while an owner is being moved, here or by a peer's word. Its 502,
+// 503 and 504 because servers failed, or none could be had, name the component, at the
+// site that was chosen. What was no request has the class
 // bad-request and the status that it got. A client that left before the end of
 // its answer makes a row of status 499, which nobody ever sees; an answer that the
 // server broke off one of 502. time is when the answer was done. wait is the time
 // at the gate and for a connection, here and at the peer; service is what
 // Server-Timing says, else the time from the request's last byte to the answer's
-// first; network is the rest, but for what a service says that it waited for those
-// it called (Options.ServerTiming): that is in their rows. All are of one clock but
-// what Server-Timing says, so network may be negative, and is published so (P18). Of a connection that changed
-// its protocol they are the handshake's, and bytes and time are of its end.
+// first; network is the rest of that time, less what a service says that it waited for
+// those it called (Options.ServerTiming): that is in their rows. If the answer began
+// before the body had ended, the last byte that had come by then counts. All are of one
+// clock but what Server-Timing says, so network may be negative, and is published so
+// (P18); so it is if a peer's wait fell into the time in which the client sent its body.
+// Of a connection that changed its protocol they are the handshake's, and bytes and
+// time are of its end.
+//
+// What the client takes to send its body and to take its answer is thus in none of the
+// three, and neither is the answer after its first byte, which comes no faster than it
+// is taken: slow clients would look like a slow replica, and move traffic off it. So
+// time - wait - service - network is not when the request came, but when it would have
+// come if its client had taken no time. time is the end all the same: windows go by it,
+// and a slow request must not be late.
 //
 // # What is refused
 //
