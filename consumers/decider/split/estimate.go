@@ -167,6 +167,10 @@ func (t *Policy) estimateReplica(e *estimates, j, p int) {
 	if n > 0 && rep.level > 0 {
 		us = rep.level
 	}
+	// What was slow and is not any more is no reason to move.
+	if h := rep.history; n > 0 && len(h) > 0 && h[0].window == t.state.windows[0] && h[0].count >= t.leastSamples() {
+		us = min(us, float64(h[0].sum)/float64(h[0].count))
+	}
 	switch {
 	case n >= t.config.MinSamples || n >= t.leastSamples() && t.old(rep) || n >= 2*t.leastSamples() && t.changed(rep.history):
 		rep.lastKnown, rep.lastAt = us, t.state.now

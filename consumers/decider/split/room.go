@@ -46,12 +46,30 @@ func (t *Policy) rooms(e *estimates) []float64 {
 	return out
 }
 
-// pushed reports whether a replica gets clearly more calls than it is known to take:
-// a fifth more, and more than chance makes of it, of which few calls have much.
+// pushed reports whether a replica gets clearly more calls than it is known to take, or
+// than a moment ago: a fifth more, and more than chance makes of it, of which few calls
+// have much.
 func (t *Policy) pushed(e *estimates, j, p int) bool {
 	proven := t.state.replicas[j][p].capacity.proven()
 	chance := 3 * math.Sqrt(proven/t.config.Window.Seconds())
-	return proven > 0 && e.load[j*len(t.config.Sites)+p] > 1.2*proven+chance
+	return proven > 0 && e.load[j*len(t.config.Sites)+p] > 1.2*proven+chance || t.rising(t.state.replicas[j][p].history)
+}
+
+// rising reports whether a replica got clearly more calls in the last window than in
+// those before: what a burst makes slow may be well before anything can be done.
+func (t *Policy) rising(s series) bool {
+	var calls, n float64
+	for _, x := range s[min(1, len(s)):] {
+		if t.weight(x.window) > 0 {
+			calls += float64(x.requests)
+			n++
+		}
+	}
+	if n == 0 || len(s) == 0 {
+		return false
+	}
+	mean := calls / n
+	return float64(s[0].requests) > 1.2*mean+3*math.Sqrt(mean)
 }
 
 // within is the damping of a row that the room of the sites that it goes to leaves; nil
