@@ -9,6 +9,7 @@ import (
 	"penstock/consumers/executor/router"
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/clock"
 	"penstock/infra/shares"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
@@ -91,7 +92,9 @@ func (b *Bus) Follow(target router.Target, role string) (stop func()) {
 	}
 	b.t.Cleanup(stop)
 	for !x.Ready() {
-		time.Sleep(time.Millisecond)
+		if err := clock.System().Sleep(b.t.Context(), time.Millisecond); err != nil {
+			b.t.Fatal(err)
+		}
 	}
 	return stop
 }
