@@ -64,7 +64,8 @@ func (c *capacity) slowFrom() float64 {
 // their logarithm, by the median of the changes from one to the next, so that a
 // change of level does not count. 0 if there are too few windows to tell.
 func (c *capacity) spread(least int64) float64 {
-	var all []float64
+	var room [maxPoints]float64
+	all := room[:0]
 	for i := 1; i < len(c.points); i++ {
 		a, b := c.points[i-1], c.points[i]
 		if a.count >= least && b.count >= least && a.delay > 0 && b.delay > 0 {
@@ -85,9 +86,9 @@ const provenBy = 6
 // windows that were not slow. 0 if there are too few.
 func (c *capacity) proven() float64 {
 	var top [3]float64
-	n := 0
+	n, slow := 0, c.slowFrom()
 	for _, p := range c.points {
-		if p.delay > c.slowFrom() {
+		if p.delay > slow {
 			continue
 		}
 		n++
@@ -157,9 +158,9 @@ func (c *capacity) learn(load, delay float64, count, least int64) {
 // slowBelow counts the windows of the last six in which clearly less load was as
 // slow: if there are any, it is not the load.
 func (c *capacity) slowBelow(load float64) int {
-	n := 0
+	n, slow := 0, c.slowFrom()
 	for _, p := range c.points[:min(len(c.points), 6)] {
-		if p.load < 0.8*load && p.delay > c.slowFrom() {
+		if p.load < 0.8*load && p.delay > slow {
 			n++
 		}
 	}
