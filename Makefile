@@ -60,7 +60,7 @@ endif
 
 .PHONY: golden
 golden: ## Write the golden files anew; the diff is the review.
-	$(GO) test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -run Golden -update
+	$(GO) test $$(grep -rlE --include='*_test.go' 'flag\.Bool\("update"|"penstock/infra/golden"' . | xargs -n1 dirname | sort -u) -run Golden -update
 
 .PHONY: crash
 crash: build ## Kill the whole process at 20 seeded points of make run; the results must not differ.

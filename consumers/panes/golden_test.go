@@ -1,15 +1,13 @@
 package panes
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"penstock/infra/golden"
 	"penstock/schemas/window"
 )
 
@@ -38,42 +36,17 @@ type script struct {
 }
 
 func TestGoldenScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.script")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, f := range files {
-		t.Run(filepath.Base(f), func(t *testing.T) {
-			want, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := &script{t: t}
-			lines := bufio.NewScanner(bytes.NewReader(want))
-			for lines.Scan() {
-				line := lines.Text()
-				if strings.HasPrefix(line, "> ") {
-					continue
-				}
-				s.out.WriteString(line + "\n")
-				if line != "" && line[0] != '#' {
-					s.run(strings.Fields(line))
-				}
-			}
-			if *update {
-				if err := os.WriteFile(f, []byte(s.out.String()), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if got := s.out.String(); got != string(want) {
-				t.Errorf("got\n%s\nexpected\n%s", got, want)
-			}
-		})
-	}
+	golden.Marked(t, "testdata/*.script", "> ", func(t *testing.T) func(string) string {
+		s := &script{t: t}
+		return func(line string) string {
+			s.out.Reset()
+			s.run(strings.Fields(line))
+			return s.out.String()
+		}
+	})
 }
 
-func (s *script) say(format string, args ...any) { fmt.Fprintf(&s.out, "> "+format+"\n", args...) }
+func (s *script) say(format string, args ...any) { fmt.Fprintf(&s.out, format+"\n", args...) }
 
 func (s *script) run(words []string) {
 	args := map[string]string{}

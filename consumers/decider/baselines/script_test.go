@@ -2,16 +2,15 @@ package baselines
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"penstock/infra/golden"
 )
 
-// A golden script is lines of commands. Those that print are followed by ----
-// and what they print, up to an empty line.
+// script runs the commands of one golden script (package golden).
 //
 //	site NAME LAT LON [CAPACITY]
 //	akkio KEY=VALUE…              least share lead cooldown
@@ -35,55 +34,14 @@ type script struct {
 }
 
 func TestGoldenScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := &script{t: t, places: map[string][2]float32{}, ids: map[string]int32{}}
-			got := s.run(string(want))
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if got != string(want) {
-				t.Errorf("%s: run with -update and read the difference; got\n%s", file, got)
-			}
-		})
-	}
+	golden.Scripts(t, "testdata/*.txt", func(t *testing.T) golden.Step {
+		s := &script{t: t, places: map[string][2]float32{}, ids: map[string]int32{}}
+		return golden.EachLine(s.do)
+	})
 }
 
-// run returns the script with what it prints now.
-func (s *script) run(text string) string {
-	var out strings.Builder
-	skip := false
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		if skip {
-			skip = line != ""
-			continue
-		}
-		out.WriteString(line + "\n")
-		f := strings.Fields(line)
-		if len(f) == 0 || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if printed, ok := s.do(f); ok {
-			out.WriteString("----\n" + printed + "\n")
-			skip = true
-		}
-	}
-	return strings.TrimSuffix(out.String(), "\n") + "\n"
-}
-
-func (s *script) do(f []string) (string, bool) {
+func (s *script) do(line string) string {
+	f := strings.Fields(line)
 	switch f[0] {
 	case "site":
 		site := Site{Lat: s.number(f[2]), Lon: s.number(f[3])}
@@ -105,15 +63,15 @@ func (s *script) do(f []string) (string, bool) {
 	case "ask", "write":
 		s.access(f)
 	case "serves":
-		return s.serves(f[1], f[2]), true
+		return s.serves(f[1], f[2])
 	case "close":
-		return s.close(), true
+		return s.close()
 	case "silence":
 		s.end += int64(s.number(f[1])) * time.Hour.Microseconds()
 	default:
 		s.t.Fatalf("unknown command %q", f[0])
 	}
-	return "", false
+	return ""
 }
 
 func (s *script) number(text string) float64 {

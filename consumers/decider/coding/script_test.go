@@ -3,8 +3,6 @@ package coding_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,12 +13,12 @@ import (
 	"penstock/consumers/decider/coding"
 	"penstock/consumers/decider/coding/fit"
 	"penstock/consumers/decider/coding/threshold"
+	"penstock/infra/golden"
 	"penstock/schemas/control"
 	"penstock/schemas/window"
 )
 
-// A golden script is lines of commands. Those that print are followed by ---- and
-// what they print, up to an empty line.
+// script runs the commands of one golden script (package golden).
 //
 //	config JSON                          fields of the configuration
 //	truth STORE OP DELTA /MB PSI /MB     what a store's tasks take, from here on
@@ -42,53 +40,9 @@ type script struct {
 }
 
 func TestGoldenScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := (&script{t: t, world: newWorld(1)}).run(string(want))
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if got != string(want) {
-				t.Errorf("%s: run with -update and read the difference; got\n%s", file, got)
-			}
-		})
-	}
-}
-
-func (s *script) run(text string) string {
-	var out strings.Builder
-	skip := false
-	for _, line := range strings.SplitAfter(text, "\n") {
-		plain := strings.TrimSpace(line)
-		if skip {
-			if skip = plain != ""; skip {
-				continue
-			}
-		}
-		if plain == "----" {
-			skip = true
-			continue
-		}
-		out.WriteString(line)
-		if plain == "" || strings.HasPrefix(plain, "#") {
-			continue
-		}
-		if result := s.do(plain); result != "" {
-			fmt.Fprintf(&out, "----\n%s", result)
-		}
-	}
-	return out.String()
+	golden.Scripts(t, "testdata/*.txt", func(t *testing.T) golden.Step {
+		return golden.EachLine((&script{t: t, world: newWorld(1)}).do)
+	})
 }
 
 func (s *script) number(text string) float64 {

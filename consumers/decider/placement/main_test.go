@@ -1,12 +1,9 @@
 package placement
 
 import (
-	"flag"
 	"testing"
 
 	"go.uber.org/goleak"
 )
-
-var update = flag.Bool("update", false, "write the golden scripts anew")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -2,21 +2,18 @@ package placement
 
 import (
 	"bytes"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"penstock/consumers/decider"
+	"penstock/infra/golden"
 	"penstock/schemas/control"
 	"penstock/schemas/window"
 )
 
-// A golden script is lines of commands. Those that print are followed by ----
-// and what they print, up to an empty line.
+// script runs the commands of one golden script (package golden).
 //
 //	site NAME LAT LON CAPACITY
 //	config KEY=VALUE…             alpha beta headroom tie place traffic moves bytes cooldown min
@@ -50,65 +47,9 @@ func hour(n int) int64 {
 }
 
 func TestGoldenScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := (&script{t: t}).run(string(want))
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if got != string(want) {
-				t.Errorf("%s, line %d: run with -update and read the difference; got\n%s", file, firstDifference(got, string(want)), got)
-			}
-		})
-	}
-}
-
-func firstDifference(a, b string) int {
-	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
-	for i := range min(len(x), len(y)) {
-		if x[i] != y[i] {
-			return i + 1
-		}
-	}
-	return min(len(x), len(y)) + 1
-}
-
-// run returns the script with the outputs that its commands have now.
-func (s *script) run(text string) string {
-	var out strings.Builder
-	skip := false
-	for _, line := range strings.SplitAfter(text, "\n") {
-		plain := strings.TrimSpace(line)
-		if skip {
-			skip = plain != ""
-			if skip {
-				continue
-			}
-		}
-		if plain == "----" {
-			skip = true
-			continue
-		}
-		out.WriteString(line)
-		if plain == "" || strings.HasPrefix(plain, "#") {
-			continue
-		}
-		if result := s.do(strings.Fields(plain)); result != "" {
-			fmt.Fprintf(&out, "----\n%s", result)
-		}
-	}
-	return out.String()
+	golden.Scripts(t, "testdata/*.txt", func(t *testing.T) golden.Step {
+		return golden.EachLine((&script{t: t}).do)
+	})
 }
 
 func (s *script) number(text string) float64 {
@@ -119,7 +60,8 @@ func (s *script) number(text string) float64 {
 	return v
 }
 
-func (s *script) do(f []string) string {
+func (s *script) do(line string) string {
+	f := strings.Fields(line)
 	switch f[0] {
 	case "site":
 		s.config.Sites = append(s.config.Sites, Site{Name: f[1], Lat: s.number(f[2]), Lon: s.number(f[3]), Capacity: int64(s.number(f[4]))})

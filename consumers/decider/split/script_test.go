@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,12 +12,12 @@ import (
 
 	"penstock/consumers/decider"
 	"penstock/consumers/decider/split"
+	"penstock/infra/golden"
 	"penstock/schemas/control"
 	"penstock/schemas/window"
 )
 
-// A golden script is lines of commands. Those that print are followed by ---- and
-// what they print, up to an empty line.
+// script runs the commands of one golden script (package golden).
 //
 //	site NAME [LON]
 //	config JSON                   fields of the configuration
@@ -39,53 +37,9 @@ type script struct {
 }
 
 func TestGoldenScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := (&script{t: t}).run(string(want))
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if got != string(want) {
-				t.Errorf("%s: run with -update and read the difference; got\n%s", file, got)
-			}
-		})
-	}
-}
-
-func (s *script) run(text string) string {
-	var out strings.Builder
-	skip := false
-	for _, line := range strings.SplitAfter(text, "\n") {
-		plain := strings.TrimSpace(line)
-		if skip {
-			if skip = plain != ""; skip {
-				continue
-			}
-		}
-		if plain == "----" {
-			skip = true
-			continue
-		}
-		out.WriteString(line)
-		if plain == "" || strings.HasPrefix(plain, "#") {
-			continue
-		}
-		if result := s.do(plain); result != "" {
-			fmt.Fprintf(&out, "----\n%s", result)
-		}
-	}
-	return out.String()
+	golden.Scripts(t, "testdata/*.txt", func(t *testing.T) golden.Step {
+		return golden.EachLine((&script{t: t}).do)
+	})
 }
 
 func (s *script) number(text string) float64 {

@@ -1,10 +1,7 @@
 package upstream
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,9 +9,9 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
-)
 
-var update = flag.Bool("update", false, "write the golden files anew")
+	"penstock/infra/golden"
+)
 
 // TestGoldenHealth runs the scripts in testdata/health. A script has one command
 // a line; after each stands what came of it, behind "  ".
@@ -25,28 +22,9 @@ var update = flag.Bool("update", false, "write the golden files anew")
 //	down a [n]    n probes failed       up a [n]     n probes succeeded
 //	advance 5s
 func TestGoldenHealth(t *testing.T) {
-	files, err := filepath.Glob("testdata/health/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			b, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := runHealth(t, string(b))
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if got != string(b) {
-				t.Errorf("got\n%s\nwant\n%s", got, b)
-			}
-		})
-	}
+	golden.Marked(t, "testdata/health/*.txt", "  ", func(t *testing.T) func(string) string {
+		return (&healthScript{t: t, b: board{o: Health{}.withDefaults()}, now: time.Unix(0, 0)}).line
+	})
 }
 
 // healthScript is a board that a script drives by a clock of its own.
@@ -57,23 +35,13 @@ type healthScript struct {
 	now   time.Time
 }
 
-func runHealth(t *testing.T, script string) string {
-	h := &healthScript{t: t, b: board{o: Health{}.withDefaults()}, now: time.Unix(0, 0)}
-	var out strings.Builder
-	for l := range strings.Lines(script) {
-		l = strings.TrimSuffix(l, "\n")
-		if strings.HasPrefix(l, "  ") {
-			continue // what came of it the last time
-		}
-		out.WriteString(l + "\n")
-		if words := strings.Fields(l); len(words) > 0 && words[0] != "#" {
-			h.run(words)
-			if len(h.names) > 0 {
-				out.WriteString("  " + h.show() + "\n")
-			}
-		}
+// line runs a command and returns how the servers stand then.
+func (h *healthScript) line(text string) string {
+	h.run(strings.Fields(text))
+	if len(h.names) == 0 {
+		return ""
 	}
-	return out.String()
+	return h.show()
 }
 
 func (h *healthScript) run(words []string) {

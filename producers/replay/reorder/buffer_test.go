@@ -3,10 +3,7 @@ package reorder
 import (
 	"cmp"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,46 +11,20 @@ import (
 
 	"pgregory.net/rapid"
 
+	"penstock/infra/golden"
 	"penstock/schemas/event"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// TestGoldenScripts runs testdata/*.script. A script is cases; a case is an
-// options line, rows in input order as name@time (a duration after the epoch),
-// and below ---- what the buffer hands on after each row and at the end.
+// TestGoldenScripts runs testdata/*.script. A step is an options line and rows in
+// input order as name@time (a duration after the epoch); its output is what the
+// buffer hands on after each row and at the end.
 func TestGoldenScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.script")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".script"), func(t *testing.T) {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var out strings.Builder
-			for _, c := range strings.Split(strings.TrimSpace(string(data)), "\n\n") {
-				in, _, _ := strings.Cut(c, "----")
-				in = strings.TrimRight(in, "\n") + "\n"
-				fmt.Fprintf(&out, "%s----\n%s\n", in, play(t, in))
-			}
-			got := strings.TrimRight(out.String(), "\n") + "\n"
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if got != string(data) {
-				t.Errorf("got:\n%s", got)
-			}
-		})
-	}
+	golden.Scripts(t, "testdata/*.script", func(t *testing.T) golden.Step {
+		return func(lines []string) string { return play(t, lines) }
+	})
 }
 
-func play(t *testing.T, in string) string {
+func play(t *testing.T, lines []string) string {
 	t.Helper()
 	var b *Buffer
 	var out strings.Builder
@@ -66,10 +37,7 @@ func play(t *testing.T, in string) string {
 			fmt.Fprintf(&out, "%s: %s\n", after, strings.Join(rows, ", "))
 		}
 	}
-	for _, line := range strings.Split(in, "\n") {
-		if strings.HasPrefix(line, "#") || line == "" {
-			continue
-		}
+	for _, line := range lines {
 		if rest, ok := strings.CutPrefix(line, "options "); ok {
 			b = New(options(t, rest))
 			continue
