@@ -1,19 +1,15 @@
 package coding
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"slices"
 
+	"penstock/consumers/decider/standing"
 	"penstock/schemas/control"
 )
 
 // maxTables is how many tables a store remembers for a rollback.
 const maxTables = 64
-
-// badInARow is how many tables in a row nobody takes before the outcomes contradict
-// the policy.
-const badInARow = 3
 
 var texts = map[string]string{
 	FirstTable: "the store has no table yet", PolicyChanged: "another policy or cap", ModelChanged: "its delays or sizes are others",
@@ -27,7 +23,7 @@ func (w *decision) store(i int) *control.Command {
 	s, name := &t.state.stores[i], t.config.Stores[i].Name
 	table, priced := t.plan(i)
 	if priced {
-		w.reasons.add(PriceCapped, name, map[string]any{"max_read_price": t.config.MaxReadPrice}, "the price allows at most %d requests a read", len(table.Read.N)+1)
+		w.reasons.Add(PriceCapped, name, map[string]any{"max_read_price": t.config.MaxReadPrice}, "the price allows at most %d requests a read", len(table.Read.N)+1)
 	}
 	if !w.in.Publishes() {
 		return nil
@@ -36,17 +32,17 @@ func (w *decision) store(i int) *control.Command {
 	var share float64
 	if w.in.Operator.Rollback != nil {
 		if table = s.tableAt(w.in.Operator.Rollback.UnixMicro()); table == nil {
-			w.reasons.add(NoEarlierTable, name, nil, "no table is known from before; the one in force stays")
+			w.reasons.Add(NoEarlierTable, name, nil, "no table is known from before; the one in force stays")
 			return nil
 		}
 		code = RolledBack
 	} else if table, code, share = w.change(s, table); code == "" {
-		w.reasons.count(NoChange, 1, "stores of which no threshold has changed enough for another table")
+		w.reasons.Count(NoChange, 1, "stores of which no threshold has changed enough for another table")
 		return nil
 	}
-	hash := hashOf(table)
-	if hash == s.refused {
-		w.reasons.add(Refused, name, nil, "this very table was refused; it is not sent again until it changes")
+	hash := standing.HashOf(table)
+	if hash == s.standing.Refused {
+		w.reasons.Add(Refused, name, nil, "this very table was refused; it is not sent again until it changes")
 		return nil
 	}
 	if w.in.Acts() {
@@ -55,7 +51,7 @@ func (w *decision) store(i int) *control.Command {
 		s.advice = []past{{window: t.state.now, table: table}}
 	}
 	evidence := t.evidence(i, table, share)
-	w.reasons.add(code, name, evidence, "%s", texts[code])
+	w.reasons.Add(code, name, evidence, "%s", texts[code])
 	return &control.Command{Scope: name, Reason: control.Reason{Code: code, Text: texts[code], Evidence: evidence}, Coding: table}
 }
 
@@ -93,7 +89,7 @@ func (s *store) tableAt(at int64) *control.CodingTable {
 
 // note takes a command that will be applied as applied.
 func (s *store) note(now int64, code string, table *control.CodingTable, hash string) {
-	s.epoch++
+	s.standing.Epoch++
 	s.sent, s.last, s.advice = now, hash, nil
 	if code == Renewed {
 		return
@@ -115,58 +111,23 @@ func (t *Policy) evidence(i int, table *control.CodingTable, share float64) map[
 	}
 }
 
-func hashOf(table *control.CodingTable) string {
-	body, err := control.Encode(table)
-	if err != nil {
-		// Thresholds and models are finite: it cannot fail.
-		panic("coding: " + err.Error())
-	}
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:8])
-}
-
 // broken says that executors have refused or failed several tables of a store running.
 func (w *decision) broken() *control.Reason {
 	if !w.in.Acts() {
 		return nil
 	}
-	var out *control.Reason
+	var first *control.Reason
 	for i := range w.t.state.stores {
-		s := &w.t.state.stores[i]
-		if s.failed < badInARow {
-			continue
-		}
-		if out == nil {
-			out = &control.Reason{
-				Code: PromisesBroken, Scope: w.t.config.Stores[i].Name, Count: int64(s.failed),
-				Text: "tables in a row were refused or failed; what is in force is not what was decided",
-			}
-		}
-		s.failed = 0
+		first = cmp.Or(first, w.t.state.stores[i].standing.Broken(w.t.config.Stores[i].Name))
 	}
-	return out
+	return first
 }
 
 // Apply takes an outcome in. Each executor answers for itself: a table is in force if
 // one of them has it. Which is known at the next window.
 func (t *Policy) Apply(o *control.Outcome) {
-	i, ok := t.index[o.Scope]
-	if !ok || o.Kind != control.Coding {
-		return
-	}
-	s := &t.state.stores[i]
-	if o.Epoch < s.epoch {
-		return
-	}
-	s.epoch = o.Epoch
-	switch o.Status {
-	case control.Done, control.AlreadyApplied:
-		s.done = o.Epoch
-		s.failed, s.refused = 0, ""
-	case control.Refused, control.Failed:
-		if s.done < o.Epoch {
-			s.bad = o.Epoch
-		}
+	if i, ok := t.index[o.Scope]; ok && o.Kind == control.Coding {
+		t.state.stores[i].standing.Take(o)
 	}
 }
 
@@ -175,13 +136,8 @@ func (t *Policy) Apply(o *control.Outcome) {
 func (t *Policy) judge() {
 	for i := range t.state.stores {
 		s := &t.state.stores[i]
-		if s.bad > s.done {
-			s.failed++
-			s.refused = s.last
-			if n := len(s.tables); n > 0 && s.tables[n-1].window == s.sent {
-				s.tables = s.tables[:n-1]
-			}
+		if n := len(s.tables); s.standing.Judge(s.last) && n > 0 && s.tables[n-1].window == s.sent {
+			s.tables = s.tables[:n-1]
 		}
-		s.bad = 0
 	}
 }

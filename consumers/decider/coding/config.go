@@ -1,12 +1,12 @@
 package coding
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"time"
 
 	"penstock/consumers/decider/coding/threshold"
+	"penstock/consumers/decider/settings"
 	"penstock/schemas/control"
 	"penstock/schemas/window"
 )
@@ -78,91 +78,73 @@ type Config struct {
 	TTL time.Duration `json:"ttl"`
 }
 
-func orElse[T int | int64 | float64 | time.Duration](v *T, d T) {
-	if *v == 0 {
-		*v = d
-	}
-}
-
 // withDefaults returns the configuration with defaults in place of zeros.
 func (c Config) withDefaults() Config {
 	if c.Policy == "" {
 		c.Policy = control.CodingTOFEC
 	}
-	orElse(&c.Window, window.Storage.Width)
-	orElse(&c.History, 30)
-	orElse(&c.MinSamples, 200)
-	orElse(&c.Connections, 16)
-	orElse(&c.KMax, 6)
-	orElse(&c.RMax, 2)
-	orElse(&c.MaxRequests, 12)
-	orElse(&c.Price.Read, 0.4)
-	orElse(&c.Price.Write, 5)
-	orElse(&c.SizeMB, 3)
+	settings.OrElse(&c.Window, window.Storage.Width)
+	settings.OrElse(&c.History, 30)
+	settings.OrElse(&c.MinSamples, 200)
+	settings.OrElse(&c.Connections, 16)
+	settings.OrElse(&c.KMax, 6)
+	settings.OrElse(&c.RMax, 2)
+	settings.OrElse(&c.MaxRequests, 12)
+	settings.OrElse(&c.Price.Read, 0.4)
+	settings.OrElse(&c.Price.Write, 5)
+	settings.OrElse(&c.SizeMB, 3)
 	if c.Code == (Code{}) {
 		c.Code = Code{N: 1, K: 1}
 		if c.Policy == control.CodingReplicate || c.Policy == control.CodingHedge {
 			c.Code.N = 2
 		}
 	}
-	orElse(&c.HedgeQuantile, 0.95)
-	orElse(&c.Change, 0.25)
-	orElse(&c.TTL, 10*time.Minute)
+	settings.OrElse(&c.HedgeQuantile, 0.95)
+	settings.OrElse(&c.Change, 0.25)
+	settings.OrElse(&c.TTL, 10*time.Minute)
 	return c
-}
-
-// faults collects what is wrong with a configuration.
-type faults struct{ list []error }
-
-func (f *faults) need(ok bool, field string, got any, expected string) {
-	if !ok {
-		f.list = append(f.list, fmt.Errorf("%s: got %.60q, expected %s", field, fmt.Sprint(got), expected))
-	}
 }
 
 // Validate reports every fault, each with its field; the error wraps ErrConfig.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	f := new(faults)
+	f := new(settings.Faults)
 	known := false
 	for _, p := range control.CodingPolicies {
 		known = known || p == c.Policy
 	}
-	f.need(known, "policy", c.Policy, "tofec, greedy, static, replicate or hedge")
-	f.need(c.Window > 0 && c.Window%window.Storage.Width == 0, "window", c.Window, "a multiple of 10s")
-	f.need(c.History >= 1 && c.History <= 360, "history", c.History, "1 to 360 windows")
-	f.need(c.MinSamples >= 1, "min_samples", c.MinSamples, "at least 1")
-	f.need(c.Connections >= 1 && c.Connections <= 65_536, "connections", c.Connections, "1 to 65,536")
-	f.need(c.KMax >= 1 && c.KMax <= control.MaxCodingK, "k_max", c.KMax, "1 to 32")
-	f.need(c.RMax >= 1 && c.RMax <= control.MaxCodingN, "r_max", c.RMax, "1 to 128")
-	f.need(c.MaxRequests >= c.KMax && c.MaxRequests <= control.MaxCodingN, "max_requests", c.MaxRequests, "k_max to 128")
-	f.need(c.MaxReadPrice >= 0 && !math.IsInf(c.MaxReadPrice, 1), "max_read_price", c.MaxReadPrice, "0 or more US dollars")
-	f.need(!math.IsNaN(c.Price.Read) && !math.IsInf(c.Price.Read, 1), "price.read", c.Price.Read, "US dollars")
-	f.need(!math.IsNaN(c.Price.Write) && !math.IsInf(c.Price.Write, 1), "price.write", c.Price.Write, "US dollars")
-	f.need(c.SizeMB > 0 && c.SizeMB <= 1e6, "size_mb", c.SizeMB, "above 0 MB, at most 1e6")
-	f.need(c.Code.K >= 1 && c.Code.K <= c.KMax && c.Code.N >= c.Code.K && c.Code.N <= c.MaxRequests, "code", c.Code, "1 ≤ k ≤ k_max and k ≤ n ≤ max_requests")
-	f.need(c.Policy != control.CodingReplicate || c.Code.K == 1, "code.k", c.Code.K, "1, of whole copies")
-	f.need(c.HedgeQuantile > 0 && c.HedgeQuantile < 1, "hedge_quantile", c.HedgeQuantile, "above 0, below 1")
-	f.need(c.Change < 1, "change", c.Change, "below 1")
-	f.need(c.TTL >= 2*c.Window, "ttl", c.TTL, "at least two windows")
+	f.Need(known, "policy", c.Policy, "tofec, greedy, static, replicate or hedge")
+	f.Need(c.Window > 0 && c.Window%window.Storage.Width == 0, "window", c.Window, "a multiple of 10s")
+	f.Need(c.History >= 1 && c.History <= 360, "history", c.History, "1 to 360 windows")
+	f.Need(c.MinSamples >= 1, "min_samples", c.MinSamples, "at least 1")
+	f.Need(c.Connections >= 1 && c.Connections <= 65_536, "connections", c.Connections, "1 to 65,536")
+	f.Need(c.KMax >= 1 && c.KMax <= control.MaxCodingK, "k_max", c.KMax, "1 to 32")
+	f.Need(c.RMax >= 1 && c.RMax <= control.MaxCodingN, "r_max", c.RMax, "1 to 128")
+	f.Need(c.MaxRequests >= c.KMax && c.MaxRequests <= control.MaxCodingN, "max_requests", c.MaxRequests, "k_max to 128")
+	f.Need(c.MaxReadPrice >= 0 && !math.IsInf(c.MaxReadPrice, 1), "max_read_price", c.MaxReadPrice, "0 or more US dollars")
+	f.Need(!math.IsNaN(c.Price.Read) && !math.IsInf(c.Price.Read, 1), "price.read", c.Price.Read, "US dollars")
+	f.Need(!math.IsNaN(c.Price.Write) && !math.IsInf(c.Price.Write, 1), "price.write", c.Price.Write, "US dollars")
+	f.Need(c.SizeMB > 0 && c.SizeMB <= 1e6, "size_mb", c.SizeMB, "above 0 MB, at most 1e6")
+	f.Need(c.Code.K >= 1 && c.Code.K <= c.KMax && c.Code.N >= c.Code.K && c.Code.N <= c.MaxRequests, "code", c.Code, "1 ≤ k ≤ k_max and k ≤ n ≤ max_requests")
+	f.Need(c.Policy != control.CodingReplicate || c.Code.K == 1, "code.k", c.Code.K, "1, of whole copies")
+	f.Need(c.HedgeQuantile > 0 && c.HedgeQuantile < 1, "hedge_quantile", c.HedgeQuantile, "above 0, below 1")
+	f.Need(c.Change < 1, "change", c.Change, "below 1")
+	f.Need(c.TTL >= 2*c.Window, "ttl", c.TTL, "at least two windows")
 	c.checkStores(f)
-	if len(f.list) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", ErrConfig, errors.Join(f.list...))
+	return f.Err(ErrConfig)
 }
 
-func (c *Config) checkStores(f *faults) {
+func (c *Config) checkStores(f *settings.Faults) {
 	names := map[string]bool{}
-	f.need(len(c.Stores) > 0 && len(c.Stores) <= 1024, "stores", len(c.Stores), "1 to 1024")
+	f.Need(len(c.Stores) > 0 && len(c.Stores) <= 1024, "stores", len(c.Stores), "1 to 1024")
 	for i, s := range c.Stores {
 		at := fmt.Sprintf("stores[%d]", i)
-		f.need(s.Name != "" && len(s.Name) <= control.MaxID && !names[s.Name], at+".name", s.Name, "a name of its own of 1 to 1024 bytes")
-		f.need(s.Connections >= 0 && s.Connections <= 65_536, at+".connections", s.Connections, "0 to 65,536")
+		f.Need(s.Name != "" && len(s.Name) <= control.MaxID && !names[s.Name], at+".name", s.Name, "a name of its own of 1 to 1024 bytes")
+		f.Need(s.Connections >= 0 && s.Connections <= 65_536, at+".connections", s.Connections, "0 to 65,536")
 		for name, m := range map[string]*threshold.Model{"read": s.Read, "write": s.Write} {
 			if m != nil {
 				err := m.Validate()
-				f.need(err == nil, at+"."+name, err, "a fixed and an exponential part, 0 or more")
+				f.Need(err == nil, at+"."+name, err, "a fixed and an exponential part, 0 or more")
 			}
 		}
 		names[s.Name] = true

@@ -61,8 +61,8 @@ func (t *Policy) Explain(name string) (any, bool) {
 	}
 	s := &t.state.stores[i]
 	e := &Explanation{
-		Store: name, Policy: t.config.Policy, Table: s.inForce(), Epoch: s.epoch, Failed: s.failed,
-		Refused: s.refused != "" && s.refused == s.last,
+		Store: name, Policy: t.config.Policy, Table: s.inForce(), Epoch: s.standing.Epoch, Failed: s.standing.Failed,
+		Refused: s.standing.Refused != "" && s.standing.Refused == s.last,
 	}
 	if s.sent != noTime {
 		at := time.UnixMicro(s.sent).UTC()

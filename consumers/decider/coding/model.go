@@ -20,15 +20,15 @@ func (w *decision) fits(i int) {
 		r := fit.Fit(points, o.model, fit.Options{MinSamples: w.t.config.MinSamples})
 		if r.Kept {
 			if len(cells) > 0 {
-				w.reasons.add(InsufficientSamples, name, map[string]any{"op": opNames[op], "tasks": r.Done},
+				w.reasons.Add(InsufficientSamples, name, map[string]any{"op": opNames[op], "tasks": r.Done},
 					"%ss: fewer than %d ended tasks in %d windows, or none of a size with enough; the last fit stands", opNames[op], w.t.config.MinSamples, w.t.config.History)
 			}
 			continue
 		}
 		o.take(r, cells)
-		w.reasons.add(Fitted, name, fitEvidence(op, o, &r), "%ss: %d ended and %d cancelled tasks", opNames[op], r.Done, r.Cancelled)
+		w.reasons.Add(Fitted, name, fitEvidence(op, o, &r), "%ss: %d ended and %d cancelled tasks", opNames[op], r.Done, r.Cancelled)
 		if len(r.Untold) > 0 {
-			w.reasons.add(Untold, name, map[string]any{"op": opNames[op]}, "%ss: sizes are too alike to tell %s apart: the last fit stands for what they leave open", opNames[op], strings.Join(r.Untold, ", "))
+			w.reasons.Add(Untold, name, map[string]any{"op": opNames[op]}, "%ss: sizes are too alike to tell %s apart: the last fit stands for what they leave open", opNames[op], strings.Join(r.Untold, ", "))
 		}
 	}
 }

@@ -1,11 +1,6 @@
 package coding
 
-import (
-	"fmt"
-	"math"
-
-	"penstock/schemas/control"
-)
+import "math"
 
 // Codes of reasons: what was done with a store, and what was not.
 const (
@@ -41,43 +36,6 @@ var codes = []string{
 // mostScoped is how many reasons of a code stand by themselves; the rest is counted
 // together.
 const mostScoped = 40
-
-// reasons collects the reasons of a window, each code's in the order of their coming.
-type reasons struct {
-	scoped map[string][]control.Reason
-	counts map[string]int64
-	texts  map[string]string
-}
-
-func newReasons() *reasons {
-	return &reasons{scoped: map[string][]control.Reason{}, counts: map[string]int64{}, texts: map[string]string{}}
-}
-
-// add notes one reason with the store that it is about.
-func (r *reasons) add(code, scope string, evidence map[string]any, format string, args ...any) {
-	if len(r.scoped[code]) >= mostScoped {
-		r.count(code, 1, "and more of them")
-		return
-	}
-	r.scoped[code] = append(r.scoped[code], control.Reason{Code: code, Scope: scope, Count: 1, Evidence: evidence, Text: fmt.Sprintf(format, args...)})
-}
-
-// count adds to a number of which only the sum is of interest.
-func (r *reasons) count(code string, n int64, text string) {
-	r.counts[code] += n
-	r.texts[code] = text
-}
-
-func (r *reasons) list() []control.Reason {
-	out := []control.Reason{}
-	for _, c := range codes {
-		out = append(out, r.scoped[c]...)
-		if r.counts[c] > 0 {
-			out = append(out, control.Reason{Code: c, Count: r.counts[c], Text: r.texts[c]})
-		}
-	}
-	return out
-}
 
 // rounded is v to a millionth: what is decided by and shown, so that the last bits of
 // a sum decide nothing.

@@ -1,15 +1,13 @@
 package coding
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 
 	"penstock/consumers/decider/coding/fit"
 	"penstock/consumers/decider/coding/threshold"
+	"penstock/consumers/decider/statecode"
 	"penstock/schemas/control"
 	"penstock/schemas/window"
 )
@@ -18,140 +16,127 @@ import (
 // stay within an int64.
 const mostTasks = 1 << 40
 
-// magic names the format and its version.
-const magic = "penstock/coding/1\n"
+// format is that of snapshots, with its version.
+var format = statecode.Format{Magic: "penstock/coding/1\n", Fault: ErrSnapshot}
 
-func (c *coder) bins(b *window.Bins) {
-	list(c, &b.Index, func(v *uint16) {
+func codeBins(c *statecode.Coder, b *window.Bins) {
+	statecode.ListOrNil(c, &b.Index, func(v *uint16) {
 		x := int64(*v)
-		c.int(&x)
+		c.Int(&x)
 		if x < 0 || x >= window.NumBins {
-			c.fail("a bin that isn't one")
+			c.Fail("a bin that isn't one")
 			return
 		}
 		*v = uint16(x)
 	})
-	list(c, &b.Counts, c.int)
+	statecode.ListOrNil(c, &b.Counts, c.Int)
 	if len(b.Index) != len(b.Counts) {
-		c.fail("bins without counts")
+		c.Fail("bins without counts")
 		return
 	}
 	for i, n := range b.Counts {
 		if n < 1 || n > mostTasks || i > 0 && b.Index[i] <= b.Index[i-1] {
-			c.fail("bins that don't ascend, or without samples")
+			c.Fail("bins that don't ascend, or without samples")
 			return
 		}
 	}
 }
 
-func (c *coder) cell(x *cell) {
+func codeCell(c *statecode.Coder, x *cell) {
 	for _, v := range []*int64{&x.n, &x.k, &x.bits, &x.tasks, &x.bytes, &x.smallest, &x.least} {
-		c.int(v)
+		c.Int(v)
 	}
-	c.bins(&x.done)
-	c.bins(&x.cancelled)
+	codeBins(c, &x.done)
+	codeBins(c, &x.cancelled)
 	if x.k < 1 || x.n < x.k || x.n > 255 || x.tasks < 1 || x.tasks > mostTasks || x.bytes < 0 {
-		c.fail("a cell without a code or tasks")
+		c.Fail("a cell without a code or tasks")
 	}
 }
 
-func (c *coder) model(m *threshold.Model) {
+func codeModel(c *statecode.Coder, m *threshold.Model) {
 	for _, v := range []*float64{&m.Delta, &m.DeltaPerMB, &m.Psi, &m.PsiPerMB} {
-		c.float(v)
+		c.Finite(v)
 	}
 }
 
-func (c *coder) operation(o *operation) {
-	list(c, &o.history, func(p *pane) {
-		c.int(&p.window)
-		list(c, &p.cells, c.cell)
+func codeOperation(c *statecode.Coder, o *operation) {
+	statecode.ListOrNil(c, &o.history, func(p *pane) {
+		c.Int(&p.window)
+		statecode.ListOrNil(c, &p.cells, func(x *cell) { codeCell(c, x) })
 	})
-	c.model(&o.model)
-	c.bool(&o.fitted)
+	codeModel(c, &o.model)
+	c.Bool(&o.fitted)
 	for i := range o.intervals {
-		c.interval(&o.intervals[i])
+		codeInterval(c, &o.intervals[i])
 	}
-	list(c, &o.untold, c.text)
-	c.int(&o.samples)
-	c.float(&o.size)
+	statecode.ListOrNil(c, &o.untold, c.Text)
+	c.Int(&o.samples)
+	c.Finite(&o.size)
 	m := o.model
-	if c.err == nil && (m.Validate() != nil && !o.fitted || min(m.Delta, m.DeltaPerMB, m.Psi, m.PsiPerMB) < 0 || !(o.size > 0)) {
-		c.fail("a model that isn't one")
+	if c.Err() == nil && (m.Validate() != nil && !o.fitted || min(m.Delta, m.DeltaPerMB, m.Psi, m.PsiPerMB) < 0 || !(o.size > 0)) {
+		c.Fail("a model that isn't one")
 	}
 }
 
-func (c *coder) interval(x *fit.Interval) {
-	c.float(&x.Low)
-	c.float(&x.High)
+func codeInterval(c *statecode.Coder, x *fit.Interval) {
+	c.Finite(&x.Low)
+	c.Finite(&x.High)
 }
 
-// table codes a table as its canonical JSON: floats come back as they were.
-func (c *coder) table(p *past) {
-	c.int(&p.window)
+// codeTable codes a table as its canonical JSON: floats come back as they were.
+func codeTable(c *statecode.Coder, p *past) {
+	c.Int(&p.window)
 	var text string
-	if c.out != nil {
+	if !c.Reads() {
 		body, err := control.Encode(p.table)
 		if err != nil {
-			c.err = fmt.Errorf("table: %w", err)
+			c.Stop(fmt.Errorf("table: %w", err))
 			return
 		}
 		text = string(body)
 	}
-	c.text(&text)
-	if c.out == nil {
+	c.Text(&text)
+	if c.Reads() {
 		p.table = new(control.CodingTable)
-		if err := json.Unmarshal([]byte(text), p.table); err != nil && c.err == nil {
-			c.fail("a table that isn't one")
+		if err := json.Unmarshal([]byte(text), p.table); err != nil && c.Err() == nil {
+			c.Fail("a table that isn't one")
 		}
 	}
 }
 
-func (c *coder) store(s *store) {
-	c.int(&s.seen)
+func codeStore(c *statecode.Coder, s *store) {
+	c.Int(&s.seen)
 	for op := range s.ops {
-		c.operation(&s.ops[op])
+		codeOperation(c, &s.ops[op])
 	}
-	c.int(&s.sent)
-	for _, p := range []*uint64{&s.epoch, &s.done, &s.bad} {
-		x := int64(*p)
-		c.int(&x)
-		*p = uint64(x)
+	c.Int(&s.sent)
+	for _, p := range []*uint64{&s.standing.Epoch, &s.standing.Done, &s.standing.Bad} {
+		c.Uint(p)
 	}
-	c.text(&s.last)
-	list(c, &s.advice, c.table)
-	c.text(&s.refused)
-	n := int64(s.failed)
-	c.int(&n)
-	s.failed = int(n)
-	list(c, &s.tables, c.table)
+	c.Text(&s.last)
+	statecode.ListOrNil(c, &s.advice, func(x *past) { codeTable(c, x) })
+	c.Text(&s.standing.Refused)
+	c.Number(&s.standing.Failed)
+	statecode.ListOrNil(c, &s.tables, func(x *past) { codeTable(c, x) })
 }
 
-func (c *coder) state(s *state) {
-	c.int(&s.now)
-	list(c, &s.stores, c.store)
+func codeState(c *statecode.Coder, s *state) {
+	c.Int(&s.now)
+	statecode.ListOrNil(c, &s.stores, func(x *store) { codeStore(c, x) })
 }
 
 // Snapshot writes the state: equal states have equal bytes.
 func (t *Policy) Snapshot(w io.Writer) error {
-	c := &coder{out: new(bytes.Buffer)}
-	c.out.WriteString(magic)
+	c := format.Write()
 	width := t.config.Window.Microseconds()
-	c.int(&width)
+	c.Int(&width)
 	var names []string
 	for _, s := range t.config.Stores {
 		names = append(names, s.Name)
 	}
-	list(c, &names, c.text)
-	c.state(t.state)
-	if c.err != nil {
-		return c.err
-	}
-	sum := sha256.Sum256(c.out.Bytes())
-	c.out.Write(sum[:])
-	if _, err := w.Write(c.out.Bytes()); err != nil {
-		return fmt.Errorf("write coding snapshot: %w", err)
-	}
-	return nil
+	statecode.ListOrNil(c, &names, c.Text)
+	codeState(c, t.state)
+	return c.Seal(w)
 }
 
 // Restore replaces the state by one that was written, of this configuration or of an
@@ -160,29 +145,21 @@ func (t *Policy) Snapshot(w io.Writer) error {
 // before anything was measured is the new configuration's. The error wraps
 // ErrSnapshot.
 func (t *Policy) Restore(r io.Reader) error {
-	body, err := io.ReadAll(r)
+	c, err := format.Read(r)
 	if err != nil {
-		return fmt.Errorf("read coding snapshot: %w", err)
+		return err
 	}
-	if len(body) < len(magic)+sha256.Size || string(body[:len(magic)]) != magic {
-		return fmt.Errorf("%d bytes that do not begin as one: %w", len(body), ErrSnapshot)
-	}
-	end := len(body) - sha256.Size
-	if sum := sha256.Sum256(body[:end]); !bytes.Equal(sum[:], body[end:]) {
-		return fmt.Errorf("its checksum is another: %w", ErrSnapshot)
-	}
-	c := &coder{in: body[len(magic):end]}
 	var width int64
 	var names []string
-	c.int(&width)
-	list(c, &names, c.text)
+	c.Int(&width)
+	statecode.ListOrNil(c, &names, c.Text)
 	s := new(state)
-	c.state(s)
-	if c.err == nil && (len(c.in) > 0 || len(names) != len(s.stores)) {
-		c.fail("its parts do not fit")
+	codeState(c, s)
+	if c.Err() == nil && (c.Left() > 0 || len(names) != len(s.stores)) {
+		c.Fail("its parts do not fit")
 	}
-	if c.err != nil {
-		return c.err
+	if c.Err() != nil {
+		return c.Err()
 	}
 	t.adopt(s, names, width == t.config.Window.Microseconds())
 	return nil
@@ -214,8 +191,5 @@ func (t *Policy) adopt(old *state, names []string, sameWidth bool) {
 
 // Digest returns "sha256:" and the digest of the state.
 func (t *Policy) Digest() string {
-	c := &coder{out: new(bytes.Buffer)}
-	c.state(t.state)
-	sum := sha256.Sum256(c.out.Bytes())
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return statecode.Digest(func(c *statecode.Coder) { codeState(c, t.state) })
 }

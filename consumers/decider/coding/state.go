@@ -3,6 +3,7 @@ package coding
 import (
 	"penstock/consumers/decider/coding/fit"
 	"penstock/consumers/decider/coding/threshold"
+	"penstock/consumers/decider/standing"
 	"penstock/schemas/control"
 	"penstock/schemas/window"
 )
@@ -54,16 +55,12 @@ type past struct {
 
 // store is a configured store.
 type store struct {
-	seen    int64 // end of the last window with tasks, noTime: none
-	ops     [ops]operation
-	sent    int64  // end of the window of the last table, noTime: none
-	epoch   uint64 // the last one with an outcome
-	done    uint64 // the last one that an executor has in force
-	bad     uint64 // one that an executor refused or could not apply; 0: none; judged at the next window
-	advice  []past // the last advice since the last table, if any
-	last    string // hash of the last table sent
-	refused string // hash of a table that was refused: it is not sent again
-	failed  int    // tables in a row that were refused or failed everywhere
+	seen     int64 // end of the last window with tasks, noTime: none
+	ops      [ops]operation
+	sent     int64             // end of the window of the last table, noTime: none
+	standing standing.Standing // what executors made of its tables
+	advice   []past            // the last advice since the last table, if any
+	last     string            // hash of the last table sent
 	// tables in force, the last one last, for rollbacks.
 	tables []past
 }

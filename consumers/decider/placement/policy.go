@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"penstock/consumers/decider"
+	"penstock/consumers/decider/settings"
 	"penstock/schemas/control"
 	"penstock/schemas/event"
 	"penstock/schemas/sphere"
@@ -109,11 +110,9 @@ func New(c Config) (*Policy, error) {
 // Parse makes the policy from the bytes of Config. It is a decider.Factory but
 // for its result's type. Unknown fields are faults.
 func Parse(config []byte) (*Policy, error) {
-	var c Config
-	d := json.NewDecoder(bytes.NewReader(config))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	c, err := settings.Decode[Config](config, ErrConfig)
+	if err != nil {
+		return nil, err
 	}
 	return New(c)
 }

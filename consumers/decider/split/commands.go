@@ -2,10 +2,9 @@ package split
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 
+	"penstock/consumers/decider/standing"
 	"penstock/schemas/control"
 )
 
@@ -53,9 +52,9 @@ func (w *decision) command(i int) *control.Command {
 	if !ok {
 		return nil
 	}
-	hash := hashOf(table)
-	if hash == sc.refused {
-		w.reasons.add(Refused, t.scopeName(i), nil, "this very table was refused; it is not sent again until it changes")
+	hash := standing.HashOf(table)
+	if hash == sc.standing.Refused {
+		w.reasons.Add(Refused, t.scopeName(i), nil, "this very table was refused; it is not sent again until it changes")
 		return nil
 	}
 	if !w.in.Acts() {
@@ -66,7 +65,7 @@ func (w *decision) command(i int) *control.Command {
 	}
 	w.note(i, mine, table, hash)
 	for _, c := range mine {
-		w.reasons.add(c.code, t.scopeName(i), c.evidence, "from %s to %s: %s", t.config.Sites[c.site].Name, t.scopeName(t.state.edges[c.edge].to), texts[c.code])
+		w.reasons.Add(c.code, t.scopeName(i), c.evidence, "from %s to %s: %s", t.config.Sites[c.site].Name, t.scopeName(t.state.edges[c.edge].to), texts[c.code])
 	}
 	return &control.Command{Scope: t.scopeName(i), Reason: reason, Split: table}
 }
@@ -91,7 +90,7 @@ func (w *decision) reason(i int, mine []changedRow, probes, due bool) (control.R
 		default:
 			return control.Reason{}, false
 		}
-		w.reasons.add(code, t.scopeName(i), nil, "%s", texts[code])
+		w.reasons.Add(code, t.scopeName(i), nil, "%s", texts[code])
 		return control.Reason{Code: code, Text: texts[code]}, true
 	}
 	best := mine[0]
@@ -129,7 +128,7 @@ func (w *decision) table(i int, mine []changedRow) (table *control.SplitTable, a
 		table.Table = append(table.Table, rows...)
 	}
 	if len(table.Table) > control.MaxSplitRows {
-		w.reasons.add(TooManyRows, t.scopeName(i), nil, "%d rows, a table holds %d", len(table.Table), control.MaxSplitRows)
+		w.reasons.Add(TooManyRows, t.scopeName(i), nil, "%d rows, a table holds %d", len(table.Table), control.MaxSplitRows)
 		table.Table = table.Table[:control.MaxSplitRows]
 	}
 	return table, alive
@@ -156,7 +155,7 @@ func (t *Policy) row(from string, to int, parts []int) control.SplitRow {
 func (w *decision) note(i int, mine []changedRow, table *control.SplitTable, hash string) {
 	s := w.t.state
 	sc := &s.scopes[i]
-	sc.epoch++
+	sc.standing.Epoch++
 	if !w.in.Acts() {
 		return
 	}
@@ -184,14 +183,4 @@ func (w *decision) note(i int, mine []changedRow, table *control.SplitTable, has
 	if n := len(sc.changes); n > maxChanges {
 		sc.changes = slices.Clone(sc.changes[n-maxChanges:])
 	}
-}
-
-func hashOf(table *control.SplitTable) string {
-	body, err := control.Encode(table)
-	if err != nil {
-		// Names come from UTF-8 columns and shares are finite: it cannot fail.
-		panic("split: " + err.Error())
-	}
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:8])
 }

@@ -1,13 +1,13 @@
 package split
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"time"
 
+	"penstock/consumers/decider/settings"
 	"penstock/schemas/control"
 	"penstock/schemas/window"
 )
@@ -142,12 +142,6 @@ type Config struct {
 	EntryScope string `json:"entry_scope"`
 }
 
-func orElse[T int | int64 | float64 | time.Duration](v *T, d T) {
-	if *v == 0 {
-		*v = d
-	}
-}
-
 // withDefaults returns the configuration with defaults in place of zeros, and
 // zeros in place of what is below 0 to be none.
 func (c Config) withDefaults() Config {
@@ -157,77 +151,65 @@ func (c Config) withDefaults() Config {
 	if c.EntryScope == "" {
 		c.EntryScope = "entry"
 	}
-	orElse(&c.Window, window.Delay.Width)
-	orElse(&c.History, 5)
-	orElse(&c.MinSamples, 30)
-	orElse(&c.Damping, 0.5)
-	orElse(&c.MaxStep.Down, 0.5)
-	orElse(&c.MaxStep.Up, 0.2)
-	orElse(&c.Change, 0.1)
-	orElse(&c.Margin, 0.1)
-	orElse(&c.DeadBand, 0.02)
-	orElse(&c.Cooldown, 6*c.Window)
-	orElse(&c.TTL, 10*time.Minute)
-	orElse(&c.ErrorCost, time.Second)
-	orElse(&c.Failing, 0.5)
-	orElse(&c.Resolution, 10_000)
-	orElse(&c.Probes.Share, 0.1)
-	orElse(&c.Probes.Floor, 0.25)
+	settings.OrElse(&c.Window, window.Delay.Width)
+	settings.OrElse(&c.History, 5)
+	settings.OrElse(&c.MinSamples, 30)
+	settings.OrElse(&c.Damping, 0.5)
+	settings.OrElse(&c.MaxStep.Down, 0.5)
+	settings.OrElse(&c.MaxStep.Up, 0.2)
+	settings.OrElse(&c.Change, 0.1)
+	settings.OrElse(&c.Margin, 0.1)
+	settings.OrElse(&c.DeadBand, 0.02)
+	settings.OrElse(&c.Cooldown, 6*c.Window)
+	settings.OrElse(&c.TTL, 10*time.Minute)
+	settings.OrElse(&c.ErrorCost, time.Second)
+	settings.OrElse(&c.Failing, 0.5)
+	settings.OrElse(&c.Resolution, 10_000)
+	settings.OrElse(&c.Probes.Share, 0.1)
+	settings.OrElse(&c.Probes.Floor, 0.25)
 	return c
-}
-
-// faults collects what is wrong with a configuration.
-type faults struct{ list []error }
-
-func (f *faults) need(ok bool, field string, got any, expected string) {
-	if !ok {
-		f.list = append(f.list, fmt.Errorf("%s: got %.60q, expected %s", field, fmt.Sprint(got), expected))
-	}
 }
 
 // Validate reports every fault, each with its field; the error wraps ErrConfig.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	f := new(faults)
+	f := new(settings.Faults)
 	known := false
 	for _, p := range Policies {
 		known = known || p == c.Policy
 	}
-	f.need(known, "policy", c.Policy, "greedy, lp, closest, redirect or locality-failover")
-	f.need(c.Window > 0 && c.Window%window.Delay.Width == 0, "window", c.Window, "a multiple of 10s")
-	f.need(c.History >= 1 && c.History <= 64, "history", c.History, "1 to 64 windows")
-	f.need(c.MinSamples >= 1, "min_samples", c.MinSamples, "at least 1")
-	share := func(field string, v float64) { f.need(v > 0 && v <= 1, field, v, "more than 0, at most 1") }
+	f.Need(known, "policy", c.Policy, "greedy, lp, closest, redirect or locality-failover")
+	f.Need(c.Window > 0 && c.Window%window.Delay.Width == 0, "window", c.Window, "a multiple of 10s")
+	f.Need(c.History >= 1 && c.History <= 64, "history", c.History, "1 to 64 windows")
+	f.Need(c.MinSamples >= 1, "min_samples", c.MinSamples, "at least 1")
+	share := func(field string, v float64) { f.Need(v > 0 && v <= 1, field, v, "more than 0, at most 1") }
 	share("damping", c.Damping)
 	share("max_step.down", c.MaxStep.Down)
 	share("max_step.up", c.MaxStep.Up)
 	share("failing", c.Failing)
-	f.need(c.Change < 10 && !math.IsNaN(c.Change), "change", c.Change, "below 10")
-	f.need(c.Margin < 10 && !math.IsNaN(c.Margin), "margin", c.Margin, "below 10")
-	f.need(c.DeadBand < 1 && !math.IsNaN(c.DeadBand), "dead_band", c.DeadBand, "below 1")
-	f.need(c.TTL >= 2*c.Window, "ttl", c.TTL, "at least two windows")
-	f.need(c.Resolution >= 10 && c.Resolution <= 1_000_000, "resolution", c.Resolution, "10 to 1,000,000")
-	f.need(c.Probes.Share <= 0.1, "probes.share", c.Probes.Share, "at most 0.1")
-	f.need(c.Probes.Floor >= 0 && c.Probes.Floor <= 1, "probes.floor", c.Probes.Floor, "0 to 1")
-	f.need(c.MSPerUSD >= 0 && !math.IsInf(c.MSPerUSD, 1), "ms_per_usd", c.MSPerUSD, "0 or more")
+	f.Need(c.Change < 10 && !math.IsNaN(c.Change), "change", c.Change, "below 10")
+	f.Need(c.Margin < 10 && !math.IsNaN(c.Margin), "margin", c.Margin, "below 10")
+	f.Need(c.DeadBand < 1 && !math.IsNaN(c.DeadBand), "dead_band", c.DeadBand, "below 1")
+	f.Need(c.TTL >= 2*c.Window, "ttl", c.TTL, "at least two windows")
+	f.Need(c.Resolution >= 10 && c.Resolution <= 1_000_000, "resolution", c.Resolution, "10 to 1,000,000")
+	f.Need(c.Probes.Share <= 0.1, "probes.share", c.Probes.Share, "at most 0.1")
+	f.Need(c.Probes.Floor >= 0 && c.Probes.Floor <= 1, "probes.floor", c.Probes.Floor, "0 to 1")
+	f.Need(c.MSPerUSD >= 0 && !math.IsInf(c.MSPerUSD, 1), "ms_per_usd", c.MSPerUSD, "0 or more")
 	c.checkNames(f)
-	if len(f.list) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", ErrConfig, errors.Join(f.list...))
+	return f.Err(ErrConfig)
 }
 
 // checkNames checks what names sites and components.
-func (c *Config) checkNames(f *faults) {
+func (c *Config) checkNames(f *settings.Faults) {
 	sites := map[string]bool{}
-	f.need(len(c.Sites) > 0 && len(c.Sites) <= control.MaxSplitSites, "sites", len(c.Sites), "1 to 256")
+	f.Need(len(c.Sites) > 0 && len(c.Sites) <= control.MaxSplitSites, "sites", len(c.Sites), "1 to 256")
 	for i, s := range c.Sites {
 		at := fmt.Sprintf("sites[%d]", i)
-		f.need(s.Name != "" && len(s.Name) <= control.MaxID && !sites[s.Name], at+".name", s.Name, "a name of its own of 1 to 1024 bytes")
-		f.need(s.Lat >= -90 && s.Lat <= 90 && s.Lon >= -180 && s.Lon <= 180, at, fmt.Sprint(s.Lat, " ", s.Lon), "degrees")
+		f.Need(s.Name != "" && len(s.Name) <= control.MaxID && !sites[s.Name], at+".name", s.Name, "a name of its own of 1 to 1024 bytes")
+		f.Need(s.Lat >= -90 && s.Lat <= 90 && s.Lon >= -180 && s.Lon <= 180, at, fmt.Sprint(s.Lat, " ", s.Lon), "degrees")
 		sites[s.Name] = true
 	}
-	site := func(field, name string) { f.need(sites[name], field, name, "the name of a site") }
+	site := func(field, name string) { f.Need(sites[name], field, name, "the name of a site") }
 	all := func(field string, names []string) {
 		for i, n := range names {
 			site(fmt.Sprintf("%s[%d]", field, i), n)
@@ -236,7 +218,7 @@ func (c *Config) checkNames(f *faults) {
 	names := map[string]bool{}
 	for i, k := range c.Components {
 		at := fmt.Sprintf("components[%d]", i)
-		f.need(k.Name != "" && len(k.Name) <= control.MaxID && !names[k.Name] && k.Name != c.EntryScope, at+".name", k.Name, "a name of its own, and not "+c.EntryScope)
+		f.Need(k.Name != "" && len(k.Name) <= control.MaxID && !names[k.Name] && k.Name != c.EntryScope, at+".name", k.Name, "a name of its own, and not "+c.EntryScope)
 		names[k.Name] = true
 		all(at+".sites", k.Sites)
 		all(at+".pin", k.Pin)
@@ -246,26 +228,26 @@ func (c *Config) checkNames(f *faults) {
 		for _, n := range slices.Sorted(maps.Keys(k.Capacity)) {
 			x := k.Capacity[n]
 			site(at+".capacity", n)
-			f.need(x >= 0 && !math.IsInf(x, 1), at+".capacity."+n, x, "0 or more calls a second")
+			f.Need(x >= 0 && !math.IsInf(x, 1), at+".capacity."+n, x, "0 or more calls a second")
 		}
-		f.need(k.CallBytes >= 0 && k.AnswerBytes >= 0, at, "negative bytes", "bytes of 0 or more")
-		f.need(len(c.allowedByConfig(&c.Components[i])) > 0, at, k.Name, "a site that sites, pin and residency leave")
+		f.Need(k.CallBytes >= 0 && k.AnswerBytes >= 0, at, "negative bytes", "bytes of 0 or more")
+		f.Need(len(c.allowedByConfig(&c.Components[i])) > 0, at, k.Name, "a site that sites, pin and residency leave")
 	}
 	for i, r := range c.Residency {
-		f.need(r.Match != "" && len(r.Sites) > 0, fmt.Sprintf("residency[%d]", i), r.Match, "a pattern and sites")
+		f.Need(r.Match != "" && len(r.Sites) > 0, fmt.Sprintf("residency[%d]", i), r.Match, "a pattern and sites")
 		all(fmt.Sprintf("residency[%d].sites", i), r.Sites)
 	}
 	for i, g := range c.Colocate {
-		f.need(len(g) > 1, fmt.Sprintf("colocate[%d]", i), len(g), "two components or more")
+		f.Need(len(g) > 1, fmt.Sprintf("colocate[%d]", i), len(g), "two components or more")
 	}
 	for i, l := range c.Links {
 		site(fmt.Sprintf("links[%d].from", i), l.From)
 		site(fmt.Sprintf("links[%d].to", i), l.To)
-		f.need(l.Delay >= 0, fmt.Sprintf("links[%d].delay", i), l.Delay, "0 or more")
+		f.Need(l.Delay >= 0, fmt.Sprintf("links[%d].delay", i), l.Delay, "0 or more")
 	}
 	for _, n := range slices.Sorted(maps.Keys(c.Egress)) {
 		x := c.Egress[n]
 		site("egress", n)
-		f.need(x >= 0 && !math.IsInf(x, 1), "egress."+n, x, "0 or more dollars a GB")
+		f.Need(x >= 0 && !math.IsInf(x, 1), "egress."+n, x, "0 or more dollars a GB")
 	}
 }

@@ -96,8 +96,8 @@ func (t *Policy) Explain(name string) (any, bool) {
 	}
 	sc := &s.scopes[j]
 	out := Explanation{
-		Component: name, Policy: t.config.Policy, Epoch: sc.epoch, Sent: instant(sc.sent),
-		Refused: sc.refused != "" && sc.refused == sc.table, Failed: sc.failed,
+		Component: name, Policy: t.config.Policy, Epoch: sc.standing.Epoch, Sent: instant(sc.sent),
+		Refused: sc.standing.Refused != "" && sc.standing.Refused == sc.table, Failed: sc.standing.Failed,
 	}
 	if s.now == noTime {
 		return out, true

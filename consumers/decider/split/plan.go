@@ -78,7 +78,7 @@ func (w *decision) plan() {
 	g := t.build(w.estimates)
 	for _, i := range g.circle {
 		e := &t.state.edges[i]
-		w.reasons.add(CallCycle, t.scopeName(e.from), nil, "calls to %s close a circle; they are taken as calls from outside", t.scopeName(e.to))
+		w.reasons.Add(CallCycle, t.scopeName(e.from), nil, "calls to %s close a circle; they are taken as calls from outside", t.scopeName(e.to))
 	}
 	if g.in.Components == 0 || len(g.in.Choices) == 0 {
 		return
@@ -86,13 +86,13 @@ func (w *decision) plan() {
 	sig := g.signature()
 	fresh := t.state.now-t.state.plannedAt < t.config.TTL.Microseconds()/2
 	if fresh && t.state.planned.same(&sig, t.config.Change) {
-		w.reasons.count(NoChange, 1, "no delay, rate or capacity has changed enough for another plan")
+		w.reasons.Count(NoChange, 1, "no delay, rate or capacity has changed enough for another plan")
 		return
 	}
 	if err := g.in.Prepare(); err != nil {
 		// The instance is built from checked numbers and circles are cut: it cannot
 		// fail. If it did, the tables would stay, and the record would say so.
-		w.reasons.count(Unsolved, 1, err.Error())
+		w.reasons.Count(Unsolved, 1, err.Error())
 		return
 	}
 	t.state.planned, t.state.plannedAt = sig, t.state.now
@@ -104,7 +104,7 @@ func (w *decision) plan() {
 	}
 	for j, node := range g.node {
 		if node >= 0 && plan.Overload[node] > 1 {
-			w.reasons.add(NoRoom, t.scopeName(j), map[string]any{"factor": round(plan.Overload[node])},
+			w.reasons.Add(NoRoom, t.scopeName(j), map[string]any{"factor": round(plan.Overload[node])},
 				"%.2f times as many calls as its replicas take together; all are overloaded alike", plan.Overload[node])
 		}
 	}
@@ -116,11 +116,11 @@ func (w *decision) solve(g *graph) *solve.Plan {
 		if err == nil {
 			if !plan.Exact {
 				cost := g.in.Cost(plan)
-				w.reasons.count(Unproved, 1, fmt.Sprintf("the plan is at most %.1f %% above the least; to prove more would take too long", 100*(cost-plan.Bound)/cost))
+				w.reasons.Count(Unproved, 1, fmt.Sprintf("the plan is at most %.1f %% above the least; to prove more would take too long", 100*(cost-plan.Bound)/cost))
 			}
 			return plan
 		}
-		w.reasons.count(Unsolved, 1, "the linear programme has no result: "+err.Error()+"; greedy decides")
+		w.reasons.Count(Unsolved, 1, "the linear programme has no result: "+err.Error()+"; greedy decides")
 	}
 	return g.in.Greedy()
 }
@@ -147,7 +147,7 @@ func (w *decision) targets(g *graph, plan *solve.Plan, k, edge, site int) {
 		case best[0] >= 0:
 			rows[a].target = only(best[0], m, t.config.Resolution)
 		default:
-			w.reasons.add(NoSite, t.scopeName(t.state.edges[edge].from), map[string]any{"from_site": t.config.Sites[a].Name, "to": t.scopeName(t.state.edges[edge].to)},
+			w.reasons.Add(NoSite, t.scopeName(t.state.edges[edge].from), map[string]any{"from_site": t.config.Sites[a].Name, "to": t.scopeName(t.state.edges[edge].to)},
 				"no site may be called; the row stays as it is")
 			continue
 		}

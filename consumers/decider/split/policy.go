@@ -1,25 +1,24 @@
 package split
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"penstock/consumers/decider"
+	"penstock/consumers/decider/reasons"
+	"penstock/consumers/decider/settings"
 	"penstock/schemas/control"
 	"penstock/schemas/window"
 )
 
 // Policy is one of Policies, by its configuration. It implements decider.Policy.
 type Policy struct {
-	config     Config
-	configJSON []byte
-	siteIndex  map[string]int
-	base       []float64 // µs between sites where none was measured
-	near       [][]int   // by site: sites by distance
-	state      *state
+	settings.Frame
+	config    Config
+	siteIndex map[string]int
+	base      []float64 // µs between sites where none was measured
+	near      [][]int   // by site: sites by distance
+	state     *state
 
 	evacuated []bool // by site, for the window that is decided
 }
@@ -33,11 +32,11 @@ func New(c Config) (*Policy, error) {
 		return nil, err
 	}
 	c = c.withDefaults()
-	body, err := json.Marshal(c)
+	frame, err := settings.NewFrame(control.Split, window.Fast, c.Window, c.TTL, c, ErrConfig)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+		return nil, err
 	}
-	t := &Policy{config: c, configJSON: body, siteIndex: map[string]int{}, state: newState(), evacuated: make([]bool, len(c.Sites))}
+	t := &Policy{Frame: frame, config: c, siteIndex: map[string]int{}, state: newState(), evacuated: make([]bool, len(c.Sites))}
 	for i, s := range c.Sites {
 		t.siteIndex[s.Name] = i
 	}
@@ -52,33 +51,16 @@ func New(c Config) (*Policy, error) {
 // Parse makes the policy from the bytes of Config; it is a decider.Factory but for
 // its result's type. Unknown fields are faults.
 func Parse(config []byte) (*Policy, error) {
-	var c Config
-	d := json.NewDecoder(bytes.NewReader(config))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	c, err := settings.Decode[Config](config, ErrConfig)
+	if err != nil {
+		return nil, err
 	}
 	return New(c)
 }
 
-// Kind returns split.
-func (t *Policy) Kind() control.Kind { return control.Split }
-
-// Groups returns the one group that the policy reads.
-func (t *Policy) Groups() []string { return []string{window.Fast} }
-
-// Width returns the width of the windows.
-func (t *Policy) Width() time.Duration { return t.config.Window }
-
-// TTL is how long a command is in force: what the loop should set.
-func (t *Policy) TTL() time.Duration { return t.config.TTL }
-
-// Config returns the canonical JSON of the configuration, defaults filled in.
-func (t *Policy) Config() []byte { return bytes.Clone(t.configJSON) }
-
 // Decide decides a closed window: see the package's documentation.
 func (t *Policy) Decide(in decider.Input) decider.Output {
-	w := &decision{t: t, in: &in, reasons: newReasons()}
+	w := &decision{t: t, in: &in, reasons: reasons.New(codes, mostScoped)}
 	for n, s := range t.config.Sites {
 		t.evacuated[n] = slices.Contains(in.Operator.Evacuate, s.Name)
 	}
@@ -86,8 +68,8 @@ func (t *Policy) Decide(in decider.Input) decider.Output {
 	l := t.learn(in.Tables, in.Window.End.UnixMicro())
 	w.report(l)
 	if len(in.Incomplete) > 0 {
-		w.reasons.count(IncompleteWindow, int64(len(in.Incomplete)), "events of the window are missing; nothing is decided on it")
-		return decider.Output{Reasons: w.reasons.list()}
+		w.reasons.Count(IncompleteWindow, int64(len(in.Incomplete)), "events of the window are missing; nothing is decided on it")
+		return decider.Output{Reasons: w.reasons.ByScope()}
 	}
 	t.levels()
 	w.estimates = t.estimate()
@@ -95,20 +77,20 @@ func (t *Policy) Decide(in decider.Input) decider.Output {
 	w.plan()
 	switch {
 	case in.Operator.Mode == control.Observe:
-		w.reasons.count(Observing, 1, "the mode is observe: nothing is decided")
+		w.reasons.Count(Observing, 1, "the mode is observe: nothing is decided")
 	case in.Operator.Rollback != nil && in.Publishes():
 		w.rollback(in.Operator.Rollback.UnixMicro())
 	case in.Publishes():
 		w.steps()
 	}
 	commands := w.commands()
-	return decider.Output{Reasons: w.reasons.list(), Commands: commands, Broken: w.broken()}
+	return decider.Output{Reasons: w.reasons.ByScope(), Commands: commands, Broken: w.broken()}
 }
 
 // report says what could not be used and who was blamed.
 func (w *decision) report(l *learned) {
 	if l.bad > 0 {
-		w.reasons.count(BadRow, l.bad, "rows of a component that calls itself, or with a negative number")
+		w.reasons.Count(BadRow, l.bad, "rows of a component that calls itself, or with a negative number")
 	}
 	names := make([]string, 0, len(l.unknown))
 	for n := range l.unknown {
@@ -116,11 +98,11 @@ func (w *decision) report(l *learned) {
 	}
 	slices.Sort(names)
 	for _, n := range names {
-		w.reasons.add(UnknownSite, n, map[string]any{"requests": l.unknown[n]}, "calls from or to a site that the configuration doesn't name")
+		w.reasons.Add(UnknownSite, n, map[string]any{"requests": l.unknown[n]}, "calls from or to a site that the configuration doesn't name")
 	}
 	for _, b := range l.blamed {
 		site := w.t.config.Sites[b.site].Name
-		w.reasons.add(CallerSlow, w.t.scopeName(b.component), map[string]any{"from_site": site, "links": b.links, "rise_us": b.each},
+		w.reasons.Add(CallerSlow, w.t.scopeName(b.component), map[string]any{"from_site": site, "links": b.links, "rise_us": b.each},
 			"network rose by %d µs on all %d links of %s at %s at once: it is the caller's, no callee is left for it", b.each, b.links, w.t.scopeName(b.component), site)
 	}
 }
@@ -129,7 +111,7 @@ func (w *decision) report(l *learned) {
 type decision struct {
 	t         *Policy
 	in        *decider.Input
-	reasons   *reasons
+	reasons   *reasons.List
 	estimates *estimates
 	// thin, by edge and site: the row has too few samples.
 	thin map[[2]int]bool
@@ -164,7 +146,7 @@ func (w *decision) rows() {
 			row.settled = row.settle(t.nowBy(i, a), t.config.Resolution)
 			if now == 0 || all < t.config.MinSamples {
 				w.thin[[2]int{i, a}] = true
-				w.reasons.count(InsufficientSamples, 1, fmt.Sprintf("rows with no call in the window or fewer than %d in %d windows: they stay as they are", t.config.MinSamples, t.config.History))
+				w.reasons.Count(InsufficientSamples, 1, fmt.Sprintf("rows with no call in the window or fewer than %d in %d windows: they stay as they are", t.config.MinSamples, t.config.History))
 				continue
 			}
 			row.enough, row.expired = s.now, false

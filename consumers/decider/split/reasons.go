@@ -1,13 +1,5 @@
 package split
 
-import (
-	"cmp"
-	"fmt"
-	"slices"
-
-	"penstock/schemas/control"
-)
-
 // Codes of reasons: what was done with a row, and what was not.
 const (
 	LowerDelay          = "LowerDelay"    // another share of sites is faster, all calls together
@@ -53,41 +45,3 @@ var codes = []string{
 // mostScoped is how many reasons of a code stand by themselves; the rest is
 // counted together.
 const mostScoped = 20
-
-// reasons collects the reasons of a window.
-type reasons struct {
-	scoped map[string][]control.Reason
-	counts map[string]int64
-	texts  map[string]string
-}
-
-func newReasons() *reasons {
-	return &reasons{scoped: map[string][]control.Reason{}, counts: map[string]int64{}, texts: map[string]string{}}
-}
-
-// add notes one reason with what it is about.
-func (r *reasons) add(code, scope string, evidence map[string]any, format string, args ...any) {
-	if len(r.scoped[code]) >= mostScoped {
-		r.count(code, 1, "and more of them")
-		return
-	}
-	r.scoped[code] = append(r.scoped[code], control.Reason{Code: code, Scope: scope, Count: 1, Evidence: evidence, Text: fmt.Sprintf(format, args...)})
-}
-
-// count adds to a number of which only the sum is of interest.
-func (r *reasons) count(code string, n int64, text string) {
-	r.counts[code] += n
-	r.texts[code] = text
-}
-
-func (r *reasons) list() []control.Reason {
-	out := []control.Reason{}
-	for _, c := range codes {
-		slices.SortStableFunc(r.scoped[c], func(a, b control.Reason) int { return cmp.Compare(a.Scope, b.Scope) })
-		out = append(out, r.scoped[c]...)
-		if r.counts[c] > 0 {
-			out = append(out, control.Reason{Code: c, Count: r.counts[c], Text: r.texts[c]})
-		}
-	}
-	return out
-}

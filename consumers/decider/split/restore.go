@@ -1,11 +1,10 @@
 package split
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"fmt"
 	"io"
 	"slices"
+
+	"penstock/consumers/decider/statecode"
 )
 
 // Restore replaces the state by one that was written, of this configuration or of
@@ -13,61 +12,53 @@ import (
 // after a change of the window's width or of the resolution histories or tables
 // begin anew. The error wraps ErrSnapshot.
 func (t *Policy) Restore(r io.Reader) error {
-	body, err := io.ReadAll(r)
+	c, err := format.Read(r)
 	if err != nil {
-		return fmt.Errorf("read split snapshot: %w", err)
+		return err
 	}
-	if len(body) < len(magic)+sha256.Size || string(body[:len(magic)]) != magic {
-		return fmt.Errorf("%d bytes that do not begin as one: %w", len(body), ErrSnapshot)
-	}
-	end := len(body) - sha256.Size
-	if sum := sha256.Sum256(body[:end]); !bytes.Equal(sum[:], body[end:]) {
-		return fmt.Errorf("its checksum is another: %w", ErrSnapshot)
-	}
-	c := &coder{in: body[len(magic):end]}
 	var width, resolution int64
 	var sites []string
-	c.int(&width)
-	c.int(&resolution)
-	list(c, &sites, c.text)
+	c.Int(&width)
+	c.Int(&resolution)
+	statecode.List(c, &sites, c.Text)
 	s := newState()
-	c.state(s)
-	if c.err == nil && len(c.in) > 0 {
-		c.fail("bytes are left")
+	codeState(c, s)
+	if c.Err() == nil && c.Left() > 0 {
+		c.Fail("bytes are left")
 	}
-	if c.err == nil {
+	if c.Err() == nil {
 		s.check(c, len(sites))
 	}
-	if c.err != nil {
-		return c.err
+	if c.Err() != nil {
+		return c.Err()
 	}
 	t.adopt(s, sites, width == t.config.Window.Microseconds(), resolution == int64(t.config.Resolution))
 	return nil
 }
 
 // check refuses a state whose parts do not fit each other.
-func (s *state) check(c *coder, sites int) {
+func (s *state) check(c *statecode.Coder, sites int) {
 	k := len(s.components)
 	if k == 0 || s.components[0].name != "" || len(s.replicas) != k || len(s.scopes) != k {
-		c.fail("components do not fit")
+		c.Fail("components do not fit")
 		return
 	}
 	for _, r := range s.replicas {
 		if len(r) != sites {
-			c.fail("replicas do not fit")
+			c.Fail("replicas do not fit")
 		}
 	}
 	for i := range s.edges {
 		e := &s.edges[i]
 		if e.from < 0 || e.from >= k || e.to <= 0 || e.to >= k || len(e.links) != sites || len(e.rows) != sites {
-			c.fail("an edge does not fit")
+			c.Fail("an edge does not fit")
 			return
 		}
 		for a := range e.links {
 			r := &e.rows[a]
 			if len(e.links[a]) != sites || r.parts != nil && (len(r.parts) != sites || len(r.target) != sites || len(r.up) != sites || len(r.down) != sites) ||
 				r.probes != nil && len(r.probes) != sites || r.cost != nil && (len(r.cost) != sites || len(r.last) != sites) {
-				c.fail("a row does not fit")
+				c.Fail("a row does not fit")
 			}
 		}
 	}
@@ -75,7 +66,7 @@ func (s *state) check(c *coder, sites int) {
 		for _, x := range s.scopes[i].changes {
 			for _, r := range x.rows {
 				if r.edge < 0 || r.edge >= len(s.edges) || r.site < 0 || r.site >= sites || len(r.parts) != sites {
-					c.fail("a change does not fit")
+					c.Fail("a change does not fit")
 				}
 			}
 		}

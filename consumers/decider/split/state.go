@@ -2,6 +2,8 @@ package split
 
 import (
 	"slices"
+
+	"penstock/consumers/decider/standing"
 )
 
 // noTime is before every window.
@@ -83,14 +85,10 @@ type row struct {
 
 // scope is a calling component, as a scope of commands.
 type scope struct {
-	sent    int64  // end of the window of the last table that was in force, noTime: none
-	epoch   uint64 // the last one with an outcome
-	done    uint64 // the last one that an executor has in force
-	bad     uint64 // one that an executor refused or could not apply, 0: none; judged at the next window
-	table   string // hash of the table in force
-	advised string // hash of the last advice
-	refused string // hash of a table that was refused: it is not sent again
-	failed  int    // tables in a row that failed or were refused everywhere
+	sent     int64             // end of the window of the last table that was in force, noTime: none
+	standing standing.Standing // what executors made of its tables
+	table    string            // hash of the table in force
+	advised  string            // hash of the last advice
 	// changes are the tables before each change, oldest first, for a rollback.
 	changes []change
 }

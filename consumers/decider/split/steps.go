@@ -1,6 +1,7 @@
 package split
 
 import (
+	"cmp"
 	"slices"
 
 	"penstock/schemas/control"
@@ -64,12 +65,12 @@ func (w *decision) step(d *damping, edge, a int, ok []bool) {
 		return
 	}
 	if !row.settled && t.unsettledFor(row) < maxUnsettled {
-		w.reasons.count(UnderWay, 1, "rows whose last table does not show in the traffic yet")
+		w.reasons.Count(UnderWay, 1, "rows whose last table does not show in the traffic yet")
 		return
 	}
 	if distance(row.parts, row.target) > d.band {
 		if d = w.within(d, edge, a); d == nil {
-			w.reasons.count(MaxStep, 1, "rows of which the rest of the way is for the next windows")
+			w.reasons.Count(MaxStep, 1, "rows of which the rest of the way is for the next windows")
 			return
 		}
 	}
@@ -77,15 +78,15 @@ func (w *decision) step(d *damping, edge, a int, ok []bool) {
 	w.take(edge, a, next)
 	switch why {
 	case atTarget:
-		w.reasons.count(NoImprovement, 1, "rows that are as the plan wants them")
+		w.reasons.Count(NoImprovement, 1, "rows that are as the plan wants them")
 		return
 	case inBand:
-		w.reasons.count(WithinDeadBand, 1, "rows whose change is not worth a command")
+		w.reasons.Count(WithinDeadBand, 1, "rows whose change is not worth a command")
 		return
 	case cooling:
-		w.reasons.count(Cooldown, 1, "rows with shares that moved the other way not long ago")
+		w.reasons.Count(Cooldown, 1, "rows with shares that moved the other way not long ago")
 	case limited:
-		w.reasons.count(MaxStep, 1, "rows of which the rest of the way is for the next windows")
+		w.reasons.Count(MaxStep, 1, "rows of which the rest of the way is for the next windows")
 	}
 	if !slices.Equal(next, row.parts) {
 		w.change(edge, a, next, w.why(edge, a, next))
@@ -207,30 +208,16 @@ func (w *decision) rollback(to int64) {
 	}
 }
 
-// badInARow is how many tables of a scope in a row executors may fail to apply
-// before the policy says that its promises are broken.
-const badInARow = 3
-
 // broken says that executors do not apply what is decided.
 func (w *decision) broken() *control.Reason {
 	if !w.in.Acts() {
 		return nil
 	}
-	t := w.t
-	var out *control.Reason
-	for i := range t.state.scopes {
-		sc := &t.state.scopes[i]
-		if sc.failed >= badInARow {
-			if out == nil {
-				out = &control.Reason{
-					Code: PromisesBroken, Scope: t.scopeName(i), Count: int64(sc.failed),
-					Text: "tables in a row were refused or failed; what is in force is not what was decided",
-				}
-			}
-			sc.failed = 0
-		}
+	var first *control.Reason
+	for i := range w.t.state.scopes {
+		first = cmp.Or(first, w.t.state.scopes[i].standing.Broken(w.t.scopeName(i)))
 	}
-	return out
+	return first
 }
 
 // Apply takes an outcome in. Each executor answers for itself: a table is in force if
@@ -244,19 +231,8 @@ func (t *Policy) Apply(o *control.Outcome) {
 			return
 		}
 	}
-	sc := &s.scopes[i]
-	if o.Kind != control.Split || o.Epoch < sc.epoch {
-		return
-	}
-	sc.epoch = o.Epoch
-	switch o.Status {
-	case control.Done, control.AlreadyApplied:
-		sc.done = o.Epoch
-		sc.failed, sc.refused = 0, ""
-	case control.Refused, control.Failed:
-		if sc.done < o.Epoch {
-			sc.bad = o.Epoch
-		}
+	if o.Kind == control.Split {
+		s.scopes[i].standing.Take(o)
 	}
 }
 
@@ -265,13 +241,9 @@ func (t *Policy) Apply(o *control.Outcome) {
 // same table is not sent again (P37).
 func (t *Policy) judge() {
 	for i := range t.state.scopes {
-		sc := &t.state.scopes[i]
-		if sc.bad > sc.done {
-			sc.failed++
-			sc.refused = sc.table
+		if sc := &t.state.scopes[i]; sc.standing.Judge(sc.table) {
 			t.takeBack(sc)
 		}
-		sc.bad = 0
 	}
 }
 
