@@ -101,6 +101,30 @@ func TestEnter(t *testing.T) {
 	}
 }
 
+// TestProves: a door that asks for tokens takes whole ones only.
+func TestProves(t *testing.T) {
+	t.Parallel()
+	two := Options{Tokens: []string{"first", "second"}}
+	for name, c := range map[string]struct {
+		o             Options
+		authorization string
+		want          bool
+	}{
+		"no tokens":      {Options{}, "", true},
+		"public":         {Options{Public: true, Tokens: two.Tokens}, "", true},
+		"the first":      {two, "Bearer first", true},
+		"the second":     {two, "Bearer second", true},
+		"none sent":      {two, "", false},
+		"another scheme": {two, "Basic first", false},
+		"a part":         {two, "Bearer firs", false},
+		"both":           {two, "Bearer first second", false},
+	} {
+		if got := New(c.o).Proves(c.authorization); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // TestCheck: off loopback a server needs tokens worth the name, or to be public.
 func TestCheck(t *testing.T) {
 	t.Parallel()

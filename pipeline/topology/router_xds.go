@@ -2,7 +2,6 @@ package topology
 
 import (
 	"context"
-	"crypto/subtle"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -21,6 +21,7 @@ import (
 	"penstock/consumers/executor/router"
 	"penstock/consumers/executor/router/xds"
 	"penstock/infra/clock"
+	"penstock/infra/door"
 	"penstock/infra/shares"
 	"penstock/pipeline/config"
 	"penstock/schemas/control"
@@ -110,12 +111,10 @@ func xdsServer(v *alone, c *config.RouterXDS) ([]grpc.ServerOption, error) {
 	if err != nil || token == "" {
 		return options, err
 	}
-	want := []byte("Bearer " + token)
+	guard := door.New(door.Options{Tokens: []string{token}})
 	may := func(ctx context.Context) error {
-		for _, got := range metadata.ValueFromIncomingContext(ctx, "authorization") {
-			if subtle.ConstantTimeCompare([]byte(got), want) == 1 {
-				return nil
-			}
+		if slices.ContainsFunc(metadata.ValueFromIncomingContext(ctx, "authorization"), guard.Proves) {
+			return nil
 		}
 		v.metrics.SetAside.Inc(string(control.Split), "xds-unauthorized")
 		return status.Error(codes.Unauthenticated, "a token is needed")
