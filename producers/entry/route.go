@@ -38,9 +38,7 @@ func (x *exchange) route() {
 			x.leaveToClient(next)
 			return
 		}
-		if p = x.find(); next.site != noSite && (!p.known || p.version < next.version) {
-			p = next
-		}
+		p = x.findAfter(next)
 	}
 	for pause, followed := firstPause, false; ; {
 		way := e.router.decide(p, x.hop, x.marked, !x.redirectable())
@@ -84,9 +82,7 @@ func (x *exchange) route() {
 		}
 		pause = min(2*pause, mostPause)
 		// By now the bus, or another request, may have brought a newer word.
-		if p = x.find(); next.site != noSite && (!p.known || p.version < next.version) {
-			p = next
-		}
+		p = x.findAfter(next)
 	}
 }
 
@@ -102,6 +98,15 @@ func (x *exchange) find() place {
 	if x.hop != nil && p.known && p.site != x.e.router.own && x.hop.version > p.version {
 		// The peer that forwarded this has heard of a move that brought the data here.
 		x.e.o.Locations.Learn(x.owner, x.e.o.Site, x.hop.version)
+	}
+	return p
+}
+
+// findAfter is find once another site has said where the data is: the newer word counts.
+func (x *exchange) findAfter(next place) place {
+	p := x.find()
+	if next.site != noSite && (!p.known || p.version < next.version) {
+		return next
 	}
 	return p
 }
