@@ -135,7 +135,7 @@ func ReadSplits(ctx context.Context, client *bus.Client, of SplitsOf) (*Splits, 
 		return nil, fmt.Errorf("report of split: decisions: %w", err)
 	}
 	err = client.Each(ctx, subject.CommandsStream, []string{subject.CommandsOf(kind)}, 0, func(m bus.Msg) error {
-		c, err := control.DecodeCommand(m.Data)
+		c, err := control.DecodeCommandOf(control.Split, m.Data)
 		if err == nil {
 			s.commanded(c)
 		}

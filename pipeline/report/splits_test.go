@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -150,6 +151,22 @@ func TestManyLinks(t *testing.T) {
 	x.put(subject.Decisions(string(control.Split)), "no decision")
 	if _, err := ReadSplits(t.Context(), x.c, SplitsOf{}); err == nil {
 		t.Error("a decision that cannot be read is left out without a word")
+	}
+}
+
+// TestStrangeTables: a command of another kind among tables is told, not read as one.
+func TestStrangeTables(t *testing.T) {
+	t.Parallel()
+	x := &steered{t, bustest.Client(t, bustest.Start(t))}
+	x.put(subject.Commands(string(control.Split), "web"), control.Command{
+		Version: 1, Kind: control.Placement, Scope: "web", Epoch: 1, Window: splitWindow(0), Mode: control.Act, TTL: "10m",
+		Reason: control.Reason{Code: "LowerDelay"}, Placement: &control.Moves{Moves: []control.Move{{Owner: "a", From: "east", To: "west", Version: 1}}},
+	})
+	if _, err := ReadSplits(t.Context(), x.c, SplitsOf{}); !errors.Is(err, control.ErrUndecodable) {
+		t.Errorf("read: %v", err)
+	}
+	if _, err := TableOf(t.Context(), x.c, control.Split, "web"); !errors.Is(err, control.ErrUndecodable) {
+		t.Errorf("table: %v", err)
 	}
 }
 

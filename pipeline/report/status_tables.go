@@ -78,9 +78,9 @@ func (s *Status) tables(ctx context.Context, client *bus.Client, k *KindStatus, 
 		if err != nil {
 			return err
 		}
-		c, err := control.DecodeCommand(m.Data)
-		if err != nil || c.Split == nil {
-			s.Faults = append(s.Faults, fmt.Sprintf("%s, sequence %d: %v", subj, m.Seq, cmp.Or(err, control.ErrUndecodable)))
+		c, err := control.DecodeCommandOf(control.Split, m.Data)
+		if err != nil {
+			s.Faults = append(s.Faults, fmt.Sprintf("%s, sequence %d: %v", subj, m.Seq, err))
 			continue
 		}
 		k.Tables = append(k.Tables, tableStatus(c, m.Time.UTC(), now))
@@ -102,9 +102,9 @@ func TableOf(ctx context.Context, client *bus.Client, k control.Kind, scope stri
 	if err != nil {
 		return nil, fmt.Errorf("table of %s: %w", scope, err)
 	}
-	c, err := control.DecodeCommand(m.Data)
-	if err != nil || c.Split == nil {
-		return nil, fmt.Errorf("table of %s, sequence %d: %w", scope, m.Seq, cmp.Or(err, control.ErrUndecodable))
+	c, err := control.DecodeCommandOf(control.Split, m.Data)
+	if err != nil {
+		return nil, fmt.Errorf("table of %s, sequence %d: %w", scope, m.Seq, err)
 	}
 	now := clock.System().Now()
 	purpose, err := client.Purpose(ctx)

@@ -99,11 +99,16 @@ func readable[T any](
 	})
 }
 
+// commandsOf decodes the commands of a kind.
+func commandsOf(kind control.Kind) func([]byte) (*control.Command, error) {
+	return func(b []byte) (*control.Command, error) { return control.DecodeCommandOf(kind, b) }
+}
+
 // history gathers the owner's moves from the commands that the bus still holds.
 func (e *Explained) history(ctx context.Context, client *bus.Client, log zerolog.Logger) error {
 	index := map[uint64][]int{}
 	commands := subject.CommandsOf(string(control.Placement))
-	err := readable(ctx, client, subject.CommandsStream, commands, &e.Unreadable, log, control.DecodeCommand, func(_ bus.Msg, c *control.Command) {
+	err := readable(ctx, client, subject.CommandsStream, commands, &e.Unreadable, log, commandsOf(control.Placement), func(_ bus.Msg, c *control.Command) {
 		for _, mv := range c.Placement.Moves {
 			if mv.Owner == e.Owner {
 				index[mv.Version] = append(index[mv.Version], len(e.History))

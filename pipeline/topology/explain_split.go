@@ -156,22 +156,13 @@ func someOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// decodeTable decodes a command of split.
-func decodeTable(b []byte) (*control.Command, error) {
-	c, err := control.DecodeCommand(b)
-	if err == nil && c.Split == nil {
-		err = fmt.Errorf("a command of kind %s, expected %s: %w", c.Kind, control.Split, control.ErrUndecodable)
-	}
-	return c, err
-}
-
 // history gathers the scope's tables from the bus.
 func (e *ExplainedSplit) history(ctx context.Context, client *bus.Client, log zerolog.Logger) error {
 	kind := string(control.Split)
 	index := map[uint64]int{}
 	was := map[[2]string][]control.SplitRatio{}
 	commands := subject.Commands(kind, e.Component)
-	err := readable(ctx, client, subject.CommandsStream, commands, &e.Unreadable, log, decodeTable, func(m bus.Msg, c *control.Command) {
+	err := readable(ctx, client, subject.CommandsStream, commands, &e.Unreadable, log, commandsOf(control.Split), func(m bus.Msg, c *control.Command) {
 		x := TableChange{
 			Window: c.Window, Epoch: c.Epoch, Mode: c.Mode, At: m.Time.UTC(), Reason: c.Reason, Probes: len(c.Split.Probes),
 			Changes: []RowChange{}, Answers: []TableAnswer{},

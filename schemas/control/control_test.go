@@ -275,3 +275,20 @@ func TestSwitchesOfAKind(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandsOfAKind: who reads the subject of one kind gets no command of another.
+func TestCommandsOfAKind(t *testing.T) {
+	body, err := control.Encode(command())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := control.DecodeCommandOf(control.Placement, body); err != nil || m.Placement == nil {
+		t.Errorf("its own kind: %+v, %v", m, err)
+	}
+	if m, err := control.DecodeCommandOf(control.Split, body); m != nil || !errors.Is(err, control.ErrUndecodable) || !strings.Contains(err.Error(), "kind placement, expected split") {
+		t.Errorf("another kind: %+v, %v", m, err)
+	}
+	if m, err := control.DecodeCommandOf(control.Split, []byte("{}")); m != nil || !errors.Is(err, control.ErrUndecodable) {
+		t.Errorf("no command: %+v, %v", m, err)
+	}
+}

@@ -38,6 +38,16 @@ func DecodeDecision(body []byte) (*Decision, error) {
 	return d, nil
 }
 
+// DecodeCommandOf is DecodeCommand for a subject of one kind: a command of another is
+// ErrUndecodable there, so that the payload of the kind is never nil.
+func DecodeCommandOf(kind Kind, body []byte) (*Command, error) {
+	m, err := DecodeCommand(body)
+	if err == nil && m.Kind != kind {
+		return nil, fmt.Errorf("command of kind %s, expected %s: %w", m.Kind, kind, ErrUndecodable)
+	}
+	return m, err
+}
+
 // DecodeCommand reads a command and checks that it has the payload of its kind
 // and no other. The error names the field and what was expected, and wraps
 // ErrUndecodable; unknown fields are ignored.
