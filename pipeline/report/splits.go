@@ -104,17 +104,16 @@ type Splits struct {
 	sites  []string
 	links  map[linkKey]*SplitLink
 	sums   map[linkKey][]linkSums // by site
-	drawn  map[linkKey]bool
-	number map[string]int // of sites
-	from   time.Time      // of the first window with delays
-	upto   time.Time      // end of the last one
+	number map[string]int         // of sites
+	from   time.Time              // of the first window with delays
+	upto   time.Time              // end of the last one
 }
 
 // ReadSplits reads the decisions and tables of split.
 func ReadSplits(ctx context.Context, client *bus.Client, of SplitsOf) (*Splits, error) {
 	s := &Splits{
 		report: SplitReport{Config: of.Config, Policy: of.Policy, Links: []SplitLink{}, Reasons: map[string]int64{}},
-		sites:  of.Sites, links: map[linkKey]*SplitLink{}, sums: map[linkKey][]linkSums{}, drawn: map[linkKey]bool{}, number: map[string]int{},
+		sites:  of.Sites, links: map[linkKey]*SplitLink{}, sums: map[linkKey][]linkSums{}, number: map[string]int{},
 	}
 	for i, name := range of.Sites {
 		s.number[name] = i
@@ -253,7 +252,6 @@ func (s *Splits) choose() {
 	slices.SortFunc(moved, func(a, b *SplitLink) int { return cmp.Or(cmp.Compare(b.Moved, a.Moved), s.compare(a, b)) })
 	for _, l := range moved[:min(len(moved), maxDrawn)] {
 		l.drawn = true
-		s.drawn[linkKey{l.From, l.FromSite, l.To}] = true
 	}
 }
 

@@ -57,8 +57,9 @@ func (s *Splits) Watch(w *panes.Window) {
 		if key.from == "" {
 			key.from = entryScope
 		}
+		l := s.links[key]
 		n, known := s.number[toS.At(i)]
-		if s.links[key] == nil || !known {
+		if l == nil || !known {
 			continue
 		}
 		if s.sums[key] == nil {
@@ -72,7 +73,7 @@ func (s *Splits) Watch(w *panes.Window) {
 		x.serviceN += sn
 		x.network += network[i]
 		x.networkN += nn
-		if sn > 0 && s.drawn[key] {
+		if sn > 0 && l.drawn {
 			// Parts of which each has a mean of its own.
 			x.windowN += sn
 			x.windowUS += service[i]
