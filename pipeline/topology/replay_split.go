@@ -116,25 +116,12 @@ func watermarkOf(ctx context.Context, client *bus.Client, group string) (int64, 
 	return floor, nil
 }
 
-// kinds are those that this replay decides, in the order in which windows that
-// close together are decided.
-func (r *running) kinds() []control.Kind {
-	if r.split == nil {
-		return []control.Kind{control.Placement}
-	}
-	return []control.Kind{control.Placement, control.Split}
-}
-
 // splits reads what was decided of split for the report; of none it is empty.
 func (r *running) splits(ctx context.Context, client *bus.Client) (*report.Splits, error) {
 	if r.split == nil {
 		return nil, nil
 	}
-	sites := make([]string, len(r.Config.Sites))
-	for i, s := range r.Config.Sites {
-		sites[i] = s.Name
-	}
-	return report.ReadSplits(ctx, client, report.SplitsOf{Config: decider.ConfigDigest(r.split.config), Policy: r.Config.Split.Policy, Sites: sites})
+	return report.ReadSplits(ctx, client, report.SplitsOf{Config: decider.ConfigDigest(r.split.config), Policy: r.Config.Split.Policy, Sites: siteNames(r.Config)})
 }
 
 // CheckSplit makes the policy of split as serve and a replay would. The error wraps

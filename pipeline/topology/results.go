@@ -65,7 +65,7 @@ func (r *running) report(ctx context.Context, sum *replay.Summary) (*report.Repo
 		return nil, err
 	}
 	var commands, decisions []string
-	for _, k := range r.kinds() {
+	for _, k := range kindsOf(r.Config) {
 		commands, decisions = append(commands, subject.CommandsOf(string(k))), append(decisions, subject.Decisions(string(k)))
 	}
 	if err := writeBodies(ctx, client, filepath.Join(r.Out, "commands.jsonl"), commands...); err != nil {

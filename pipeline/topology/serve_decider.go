@@ -10,6 +10,7 @@ import (
 	"penstock/consumers/decider/placement"
 	"penstock/infra/bus"
 	"penstock/infra/clock"
+	"penstock/pipeline/config"
 	"penstock/schemas/control"
 )
 
@@ -29,13 +30,18 @@ type deciding struct {
 	now atomic.Pointer[decider.Decider]
 }
 
+// kindsOf are those that a configuration steers, in the order in which windows that
+// close together are decided.
+func kindsOf(cfg *config.Config) []control.Kind {
+	if !cfg.Splits() {
+		return []control.Kind{control.Placement}
+	}
+	return []control.Kind{control.Placement, control.Split}
+}
+
 // startDeciders starts one decider for each kind that the configuration steers.
 func (v *serving) startDeciders(ctx context.Context) error {
-	kinds := []control.Kind{control.Placement}
-	if v.Config.Splits() {
-		kinds = append(kinds, control.Split)
-	}
-	for _, kind := range kinds {
+	for _, kind := range kindsOf(v.Config) {
 		client, err := v.bus.Client(ctx, "decider-"+string(kind))
 		if err != nil {
 			return err
