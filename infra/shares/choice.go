@@ -71,6 +71,33 @@ func newChoice(row Row, epoch uint64, down, draining []bool) (*choice, error) {
 // chosen says whether requests can go to the site at an index.
 func (c *choice) chosen(i int) bool { return c.inverse[i] > 0 }
 
+// enter is where a request goes: to the site for writes if it writes and there is
+// one, else to the site that its session is at if that may stay, else by its key.
+func (c *choice) enter(key, site string, write bool) Choice {
+	if write && c.row.WritesAt != "" {
+		return Choice{Site: c.row.WritesAt, Epoch: c.epoch, Known: true, running: c.writes}
+	}
+	if site != "" {
+		if stays, ok := c.stay(site); ok {
+			return stays
+		}
+	}
+	return c.at(c.pick(key))
+}
+
+// stay is the site that a session is at; false if it can't stay there.
+func (c *choice) stay(site string) (Choice, bool) {
+	i := c.index(site)
+	if i < 0 || !c.chosen(i) {
+		return Choice{}, false
+	}
+	return c.at(i), true
+}
+
+func (c *choice) at(i int) Choice {
+	return Choice{Site: c.row.Ratios[i].Site, Epoch: c.epoch, Known: true, running: c.visits[i]}
+}
+
 // pick returns the index of the site for a key; without one, of the site whose
 // turn it is.
 func (c *choice) pick(key string) int {

@@ -103,11 +103,7 @@ func (r *Router) Stay(l Link, site string) (Choice, bool) {
 	if c == nil {
 		return Choice{Site: l.FromSite}, site == l.FromSite
 	}
-	i := c.index(site)
-	if i < 0 || !c.chosen(i) {
-		return Choice{}, false
-	}
-	return c.at(i), true
+	return c.stay(site)
 }
 
 // Writes is Pick for a request that writes: the site that the row has for writes,
@@ -115,10 +111,10 @@ func (r *Router) Stay(l Link, site string) (Choice, bool) {
 // they go as reads do.
 func (r *Router) Writes(l Link, key string) Choice {
 	c := r.force.Load().links[l]
-	if c == nil || c.row.WritesAt == "" {
-		return r.Pick(l, key)
+	if c == nil {
+		return Choice{Site: l.FromSite}
 	}
-	return Choice{Site: c.row.WritesAt, Epoch: c.epoch, Known: true, running: c.writes}
+	return c.enter(key, "", true)
 }
 
 // Enter is Pick, or Stay where site is given and the session may stay, or Writes
@@ -127,16 +123,12 @@ func (r *Router) Writes(l Link, key string) Choice {
 func (r *Router) Enter(l Link, key, site string, write bool) Choice {
 	for {
 		f := r.force.Load()
-		choice, found := Choice{}, false
-		if c := f.links[l]; write && c != nil && c.row.WritesAt != "" {
-			choice, found = r.Writes(l, key), true
-		} else if site != "" {
-			choice, found = r.Stay(l, site)
+		c := f.links[l]
+		if c == nil {
+			return Choice{Site: l.FromSite}
 		}
-		if !found {
-			choice = r.Pick(l, key)
-		}
-		if choice.running == nil || r.begin(f, choice) {
+		choice := c.enter(key, site, write)
+		if r.begin(f, choice) {
 			return choice
 		}
 	}
@@ -159,10 +151,6 @@ func (c Choice) Leave() {
 	if c.running != nil {
 		c.running.Add(-1)
 	}
-}
-
-func (c *choice) at(i int) Choice {
-	return Choice{Site: c.row.Ratios[i].Site, Epoch: c.epoch, Known: true, running: c.visits[i]}
 }
 
 // Put brings a table into force, whole, between two look-ups. ErrOlder, ErrTable,
