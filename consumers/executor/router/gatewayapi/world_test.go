@@ -1,7 +1,6 @@
 package gatewayapi
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"os"
@@ -94,14 +93,13 @@ type world struct {
 	counts *counts
 	folder string
 
-	mu      sync.Mutex
-	running map[string]int
-	turns   map[shares.Link]*routertest.Turns
+	requests routertest.Requests // by the gateway
 }
 
 func newWorld(t *testing.T, edit func(o *Options)) *world {
 	t.Helper()
-	w := &world{t: t, counts: &counts{n: map[executor.Counter]int64{}}, folder: t.TempDir(), running: map[string]int{}, turns: map[shares.Link]*routertest.Turns{}}
+	w := &world{t: t, counts: &counts{n: map[executor.Counter]int64{}}, folder: t.TempDir()}
+	w.requests.Weights = w.weights
 	w.api = newServer(t, frontRoute, cartRoute)
 	for _, of := range []string{"search", "cart"} {
 		for _, site := range append([]string{"canary"}, routertest.Sites...) {
@@ -129,11 +127,7 @@ func (w *world) open(edit func(o *Options)) *Target {
 	o := Options{
 		URL: w.api.http.URL, CAFile: w.api.caFile, TokenFile: filepath.Join(w.folder, "token"), StateFile: filepath.Join(w.folder, "state"),
 		Routes: routes(), Metrics: w.counts, Wait: 10 * time.Second,
-		Running: func(_ context.Context, r shares.Replica) (int, error) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return w.running[r.Site], nil
-		},
+		Running: w.requests.Running,
 	}
 	if edit != nil {
 		edit(&o)
@@ -171,18 +165,6 @@ func (w *world) read(k key) *object {
 		w.t.Fatal(err)
 	}
 	return o
-}
-
-// pick is what a gateway does with weights, in turns.
-func (w *world) pick(l shares.Link) string {
-	w.t.Helper()
-	weights := w.weights(l)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.turns[l] == nil {
-		w.turns[l] = &routertest.Turns{}
-	}
-	return w.turns[l].Next(weights)
 }
 
 // up changes whether the Services of a site have ready endpoints, and looks, as the
@@ -245,23 +227,7 @@ func (w *world) foreign() string {
 func (w *world) suite() routertest.World {
 	return routertest.World{
 		Target: w.target, Second: second, Resolution: 1. / Units, Up: w.up, Foreign: w.foreign,
-		Send: func(l shares.Link, n int) map[string]int {
-			got := map[string]int{}
-			for range n {
-				got[w.pick(l)]++
-			}
-			return got
-		},
-		Hold: func() (string, func()) {
-			site := w.pick(routertest.Link)
-			add := func(n int) {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				w.running[site] += n
-			}
-			add(1)
-			return site, func() { add(-1) }
-		},
+		Send: w.requests.Send, Hold: w.requests.Hold,
 		Cut: func() func() {
 			cut := func(down bool) {
 				w.api.mu.Lock()

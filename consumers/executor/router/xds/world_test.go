@@ -123,16 +123,17 @@ type world struct {
 	conn         *grpc.ClientConn
 	whole, delta *client
 
-	mu      sync.Mutex
-	down    map[string]bool
-	running map[string]int
-	turns   map[shares.Link]*routertest.Turns
+	requests routertest.Requests // by an Envoy
+
+	mu   sync.Mutex
+	down map[string]bool
 }
 
 // open starts a target and its server; follow has clients follow it.
 func open(t *testing.T, edit func(o *Options)) *world {
 	t.Helper()
-	w := &world{t: t, down: map[string]bool{}, running: map[string]int{}, turns: map[shares.Link]*routertest.Turns{}}
+	w := &world{t: t, down: map[string]bool{}}
+	w.requests.Weights = w.up
 	o := Options{
 		Base: base(t), Splits: splits(), Wait: 10 * time.Second,
 		Ready: func(_ context.Context, r shares.Replica) error {
@@ -143,11 +144,7 @@ func open(t *testing.T, edit func(o *Options)) *world {
 			}
 			return nil
 		},
-		Running: func(_ context.Context, r shares.Replica) (int, error) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return w.running[r.Site], nil
-		},
+		Running: w.requests.Running,
 	}
 	if edit != nil {
 		edit(&o)
@@ -211,8 +208,8 @@ func (w *world) split(l shares.Link) *Split {
 	return w.target.splits(func(s *Split) bool { return s.Link == l })[0]
 }
 
-// pick is what an Envoy does with weights, in turns.
-func (w *world) pick(l shares.Link) string {
+// up are the weights that an Envoy has, of sites that are up.
+func (w *world) up(l shares.Link) map[string]int64 {
 	w.t.Helper()
 	weights := w.whole.weights(w.split(l))
 	if others := w.delta.weights(w.split(l)); !maps.Equal(weights, others) {
@@ -220,38 +217,19 @@ func (w *world) pick(l shares.Link) string {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.turns[l] == nil {
-		w.turns[l] = &routertest.Turns{}
-	}
 	up := map[string]int64{}
 	for site, weight := range weights {
 		if !w.down[site] {
 			up[site] = int64(weight)
 		}
 	}
-	return w.turns[l].Next(up)
+	return up
 }
 
 func (w *world) suite() routertest.World {
 	return routertest.World{
 		Target: w.target, Second: second, Resolution: 1. / Units,
-		Send: func(l shares.Link, n int) map[string]int {
-			got := map[string]int{}
-			for range n {
-				got[w.pick(l)]++
-			}
-			return got
-		},
-		Hold: func() (string, func()) {
-			site := w.pick(routertest.Link)
-			add := func(n int) {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				w.running[site] += n
-			}
-			add(1)
-			return site, func() { add(-1) }
-		},
+		Send: w.requests.Send, Hold: w.requests.Hold,
 		Up: func(site string, up bool) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
