@@ -69,8 +69,6 @@ const (
 	failPath        = "bad-path"
 	failBody        = "bad-body"
 	failMethod      = "method"
-	failToken       = "token"
-	failHost        = "host"
 	failTooLarge    = "too-large"
 	failUnavailable = "unavailable"
 )

@@ -49,7 +49,8 @@ func (r *Redirector) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	who, refused := r.door.Enter(req)
 	if refused != 0 {
-		a.refuse(refused)
+		word, text := door.Refusal(w.Header(), refused)
+		a.fail(refused, Failure{Error: word, Text: text})
 		return
 	}
 	t, err := parse(req.RequestURI)
@@ -68,17 +69,6 @@ func (r *Redirector) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	default:
 		a.redirect(t)
 	}
-}
-
-// refuse answers who may not come in.
-func (a *answerer) refuse(status int) {
-	f := Failure{Error: failToken, Text: "a bearer token is needed"}
-	if status == http.StatusForbidden {
-		f = Failure{Error: failHost, Text: "this server answers to loopback names only"}
-	} else {
-		a.w.Header().Set("WWW-Authenticate", `Bearer realm="penstock"`)
-	}
-	a.fail(status, f)
 }
 
 // allowed are the methods by what is asked for.
@@ -280,16 +270,16 @@ func (a *answerer) fail(status int, f Failure) {
 }
 
 func (a *answerer) body(status int, b []byte) {
-	h := a.w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(b)))
-	a.status(status)
-	if a.r.Method != http.MethodHead {
-		_, _ = a.w.Write(b) // An asker that went away is no failure of ours.
-	}
+	a.count(status)
+	door.Reply(a.w, a.r, status, b)
 }
 
+// status answers without a body.
 func (a *answerer) status(status int) {
-	a.metrics.requests.WithLabelValues(a.what, strconv.Itoa(status)).Inc()
+	a.count(status)
 	a.w.WriteHeader(status)
+}
+
+func (a *answerer) count(status int) {
+	a.metrics.requests.WithLabelValues(a.what, strconv.Itoa(status)).Inc()
 }

@@ -6,6 +6,7 @@
 //	Rates.Take     a rate a client and one for all, in bounded memory
 //	Server         limits for headers, connections and slow clients, and an end
 //	HasTag         who has the answer already
+//	Refusal, Reply what is said to whom may not come in, and an answer in JSON
 //
 // A client is an address (of IPv6 the first 64 bits), or a token if there are
 // several. A Door has no state; Rates hold what clients have left, and forget the

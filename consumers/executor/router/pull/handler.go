@@ -26,15 +26,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := asking{s, w, r}
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	who, refused := s.door.Enter(r)
-	switch {
-	case refused == http.StatusForbidden:
-		a.fail(refused, Failure{Error: failHost, Text: "this server answers to loopback names only"})
+	if refused != 0 {
+		word, text := door.Refusal(w.Header(), refused)
+		a.fail(refused, Failure{Error: word, Text: text})
 		return
-	case refused != 0:
-		w.Header().Set("WWW-Authenticate", `Bearer realm="penstock"`)
-		a.fail(refused, Failure{Error: failToken, Text: "a bearer token is needed"})
-		return
-	case !a.within(who):
+	}
+	if !a.within(who) {
 		return
 	}
 	q, status, f := s.read(r.URL)
@@ -129,7 +126,8 @@ func (a *asking) send(now answered) {
 	h.Set(control.HeaderSplitServers, now.servers)
 	h.Set("Cache-Control", "private, no-cache") // kept, but asked about each time
 	if a.has(now) {
-		a.status(http.StatusNotModified)
+		a.count(http.StatusNotModified)
+		a.w.WriteHeader(http.StatusNotModified)
 		return
 	}
 	a.body(http.StatusOK, now.body)
@@ -175,16 +173,10 @@ func (a *asking) fail(status int, f Failure) {
 }
 
 func (a *asking) body(status int, b []byte) {
-	h := a.w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(b)))
-	a.status(status)
-	if a.r.Method != http.MethodHead {
-		_, _ = a.w.Write(b) // An asker that went away is no failure of ours.
-	}
+	a.count(status)
+	door.Reply(a.w, a.r, status, b)
 }
 
-func (a *asking) status(status int) {
+func (a *asking) count(status int) {
 	a.metrics.requests.WithLabelValues(strconv.Itoa(status)).Inc()
-	a.w.WriteHeader(status)
 }

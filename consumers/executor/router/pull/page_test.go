@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"penstock/infra/door"
 	"penstock/schemas/control"
 )
 
@@ -36,7 +37,7 @@ func TestThePage(t *testing.T) {
 		}
 	}
 	slices.Sort(told)
-	want := []string{failPath, failQuery, failComponent, failSite, failNotReady, failWaiting, failLimited, failMethod, failToken, failHost, failUnavailable}
+	want := []string{failPath, failQuery, failComponent, failSite, failNotReady, failWaiting, failLimited, failMethod, door.WordToken, door.WordHost, failUnavailable}
 	slices.Sort(want)
 	if !slices.Equal(told, want) {
 		t.Errorf("the page tells of %q, and there are %q", told, want)

@@ -37,8 +37,6 @@ const (
 	failWaiting     = "too-many-waiting"
 	failLimited     = "too-many-requests"
 	failMethod      = "method"
-	failToken       = "token"
-	failHost        = "host"
 	failUnavailable = "unavailable"
 )
 
