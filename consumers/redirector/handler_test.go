@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"penstock/infra/clock"
 	"penstock/infra/door"
+	"penstock/infra/door/doortest"
 	"penstock/schemas/control"
 )
 
@@ -81,30 +81,7 @@ func ask(r *Redirector, method, uri string, headers ...string) *httptest.Respons
 func askWith(r *Redirector, method, uri, body string, headers ...string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest(method, "/", strings.NewReader(body))
 	req.RequestURI = uri
-	req.Host, req.RemoteAddr = "127.0.0.1:8090", "127.0.0.1:1234"
-	for i := 0; i < len(headers); i += 2 {
-		switch headers[i] {
-		case "Host":
-			req.Host = headers[i+1]
-		case "From":
-			req.RemoteAddr = headers[i+1]
-		default:
-			req.Header.Add(headers[i], headers[i+1])
-		}
-	}
-	w := httptest.NewRecorder()
-	r.ServeHTTP(w, req)
-	return w
-}
-
-// read returns the status, the body, and the named headers.
-func read(t *testing.T, w *httptest.ResponseRecorder, headers ...string) string {
-	t.Helper()
-	out := strconv.Itoa(w.Code)
-	for _, h := range headers {
-		out += " " + h + "=" + strings.Join(w.Header()[http.CanonicalHeaderKey(h)], "|")
-	}
-	return strings.TrimSpace(out + " " + strings.TrimSpace(w.Body.String()))
+	return doortest.Ask(r, req, headers...)
 }
 
 var aboutOwner = []string{"ETag", "Penstock-Site", "Penstock-Version", "Penstock-Age", "Cache-Control", "Location"}
@@ -174,7 +151,7 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%s %s: %s", c.method, c.uri, h)
 			}
 		}
-		if got := read(t, res, aboutOwner...); got != c.want {
+		if got := doortest.Read(res, aboutOwner...); got != c.want {
 			t.Errorf("%s %s:\n got %s\nwant %s", c.method, c.uri, got, c.want)
 		}
 	}
@@ -203,7 +180,7 @@ func TestAges(t *testing.T) {
 		{time.Hour + time.Second, false, `503 Penstock-Age=3601 Age= Warning= Cache-Control=no-store Retry-After=5 {"error":"too-old","text":"the bus is away, and what was last known is too old","age":3601}`},
 	} {
 		d.since, d.connected = x.since, x.connected
-		if got := read(t, ask(r, "GET", "/r/ann/x"), headers...); got != x.want {
+		if got := doortest.Read(ask(r, "GET", "/r/ann/x"), headers...); got != x.want {
 			t.Errorf("%v:\n got %s\nwant %s", x.since, got, x.want)
 		}
 	}
@@ -212,15 +189,15 @@ func TestAges(t *testing.T) {
 	}
 	d.since, d.connected = 0, true
 	c.Advance(14*time.Minute + 59*time.Second + 500*time.Millisecond)
-	if got := read(t, ask(r, "GET", "/r/ann/x"), "Cache-Control"); got != "307 Cache-Control=no-cache" {
+	if got := doortest.Read(ask(r, "GET", "/r/ann/x"), "Cache-Control"); got != "307 Cache-Control=no-cache" {
 		t.Errorf("half a second before the end of the window: %s", got)
 	}
 	d.ready = make(chan struct{})
-	if got := read(t, ask(r, "GET", "/v1/locations/ann"), headers...); got != `503 Penstock-Age= Age= Warning= Cache-Control=no-store Retry-After=1 {"error":"not-ready","text":"the locations are still being read"}` {
+	if got := doortest.Read(ask(r, "GET", "/v1/locations/ann"), headers...); got != `503 Penstock-Age= Age= Warning= Cache-Control=no-store Retry-After=1 {"error":"not-ready","text":"the locations are still being read"}` {
 		t.Errorf("before anything is known: %s", got)
 	}
 	r, _, _ = setup(t, func(o *Options) { o.WindowEnd = nil })
-	if got := read(t, ask(r, "GET", "/r/ann/x"), "Cache-Control"); got != "307 Cache-Control=no-cache" {
+	if got := doortest.Read(ask(r, "GET", "/r/ann/x"), "Cache-Control"); got != "307 Cache-Control=no-cache" {
 		t.Errorf("without windows: %s", got)
 	}
 }
@@ -253,11 +230,11 @@ func TestBatches(t *testing.T) {
 		{"{\"owners\":[\"\xff\"]}", `400 {"error":"bad-body","text":"not UTF-8; send such owners as tokens"}`},
 		{``, `400 {"error":"bad-body","text":"expected {\"owners\":[…],\"tokens\":[…]}: unexpected end of JSON input"}`},
 	} {
-		if got := read(t, askWith(r, "POST", "/v1/locations", c.body)); got != c.want {
+		if got := doortest.Read(askWith(r, "POST", "/v1/locations", c.body)); got != c.want {
 			t.Errorf("%.40s:\n got %s\nwant %s", c.body, got, c.want)
 		}
 	}
-	if got := read(t, ask(r, "GET", "/v1/locations"), "Allow"); got != `405 Allow=POST {"error":"method","text":"allowed: POST"}` {
+	if got := doortest.Read(ask(r, "GET", "/v1/locations"), "Allow"); got != `405 Allow=POST {"error":"method","text":"allowed: POST"}` {
 		t.Error(got)
 	}
 }
@@ -298,7 +275,7 @@ func TestWhoMayComeIn(t *testing.T) {
 func TestRates(t *testing.T) {
 	asked := func(t *testing.T, r *Redirector, want string, headers ...string) {
 		t.Helper()
-		got := read(t, ask(r, "GET", "/r/ann/x", headers...), "Retry-After")
+		got := doortest.Read(ask(r, "GET", "/r/ann/x", headers...), "Retry-After")
 		if cut := strings.Index(got, ` {"error"`); cut >= 0 {
 			got = got[:cut]
 		}
@@ -352,7 +329,7 @@ func TestRates(t *testing.T) {
 	})
 	t.Run("batch", func(t *testing.T) {
 		r, _, _ := setup(t, func(o *Options) { o.Rate, o.Burst = 1, 3 })
-		if got := read(t, askWith(r, "POST", "/v1/locations", `{"owners":["1","2","3","4"]}`)); got != `413 {"error":"too-large","text":"more than 3 owners"}` {
+		if got := doortest.Read(askWith(r, "POST", "/v1/locations", `{"owners":["1","2","3","4"]}`)); got != `413 {"error":"too-large","text":"more than 3 owners"}` {
 			t.Error(got)
 		}
 		if got := askWith(r, "POST", "/v1/locations", `{"owners":["1","2"]}`).Code; got != http.StatusOK {

@@ -16,6 +16,7 @@ import (
 
 	"penstock/infra/clock"
 	"penstock/infra/door"
+	"penstock/infra/door/doortest"
 	"penstock/infra/shares"
 	"penstock/schemas/control"
 )
@@ -59,30 +60,7 @@ func put(t testing.TB, r *shares.Router, tables ...shares.Table) {
 
 // ask sends a request to the handler, as a server would.
 func ask(s *Server, method, uri string, headers ...string) *httptest.ResponseRecorder {
-	req := httptest.NewRequest(method, uri, nil)
-	req.Host, req.RemoteAddr = "127.0.0.1:8091", "127.0.0.1:1234"
-	for i := 0; i < len(headers); i += 2 {
-		switch headers[i] {
-		case "Host":
-			req.Host = headers[i+1]
-		case "From":
-			req.RemoteAddr = headers[i+1]
-		default:
-			req.Header.Add(headers[i], headers[i+1])
-		}
-	}
-	w := httptest.NewRecorder()
-	s.ServeHTTP(w, req)
-	return w
-}
-
-// read returns the status, the named headers, and the body.
-func read(w *httptest.ResponseRecorder, headers ...string) string {
-	out := strconv.Itoa(w.Code)
-	for _, h := range headers {
-		out += " " + h + "=" + strings.Join(w.Header()[http.CanonicalHeaderKey(h)], "|")
-	}
-	return strings.TrimSpace(out + " " + strings.TrimSpace(w.Body.String()))
+	return doortest.Ask(s, httptest.NewRequest(method, uri, nil), headers...)
 }
 
 const (
@@ -148,7 +126,7 @@ func TestAnswers(t *testing.T) {
 		{"POST", "/v1/split/cart?from_site=east", nil, `405 ETag= Penstock-Age= Cache-Control=no-store {"error":"method","text":"allowed: GET, HEAD"}`},
 	} {
 		w := ask(s, c.method, c.uri, c.headers...)
-		if got := read(w, "ETag", "Penstock-Age", "Cache-Control"); got != c.want {
+		if got := doortest.Read(w, "ETag", "Penstock-Age", "Cache-Control"); got != c.want {
 			t.Errorf("%s %s %v:\n got %s\nwant %s", c.method, c.uri, c.headers, got, c.want)
 		}
 		if w.Code == http.StatusOK && c.method == http.MethodGet {
@@ -218,7 +196,7 @@ func TestTags(t *testing.T) {
 		seen[tag] = true
 	}
 	put(t, r, table(0, 3, 1)) // relative shares
-	if got := read(ask(s, "GET", uri)); !strings.Contains(got, `"share":0.75`) || !strings.Contains(got, `"share":0.25`) {
+	if got := doortest.Read(ask(s, "GET", uri)); !strings.Contains(got, `"share":0.75`) || !strings.Contains(got, `"share":0.25`) {
 		t.Error(got)
 	}
 	other, r2, _ := setup(t, func(o *Options) { o.Components["cart"]["west"] = []string{"http://10.1.0.2:8080"} })
@@ -248,11 +226,11 @@ func TestServersAreAskedFor(t *testing.T) {
 		"another epoch": {`"4"`, digest, 200},
 	} {
 		if w := ask(s, "GET", uri+"&wait=0s", "If-None-Match", c.tag, control.HeaderSplitServers, c.digest); w.Code != c.want || w.Header().Get(control.HeaderSplitServers) != digest {
-			t.Errorf("%s: %s", name, read(w, control.HeaderSplitServers))
+			t.Errorf("%s: %s", name, doortest.Read(w, control.HeaderSplitServers))
 		}
 	}
 	if w := ask(s, "GET", uri+"&wait=1m", "If-None-Match", `"5"`, control.HeaderSplitServers, "0"); w.Code != 200 { // it does not wait
-		t.Errorf("other servers, waiting: %s", read(w))
+		t.Errorf("other servers, waiting: %s", doortest.Read(w))
 	}
 }
 
@@ -266,7 +244,7 @@ func TestAges(t *testing.T) {
 	put(t, r, table(3, 1, 0))
 	expect := func(what, want string) {
 		t.Helper()
-		got := read(ask(s, "GET", "/v1/split/cart?from_site=east&from=web", "If-None-Match", `"3"`), "Penstock-Age", "Age", "Warning", "Retry-After")
+		got := doortest.Read(ask(s, "GET", "/v1/split/cart?from_site=east&from=web", "If-None-Match", `"3"`), "Penstock-Age", "Age", "Warning", "Retry-After")
 		if got != want {
 			t.Errorf("%s:\n got %s\nwant %s", what, got, want)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"penstock/infra/door/doortest"
 	"penstock/schemas/control"
 )
 
@@ -54,21 +55,21 @@ func TestLongPoll(t *testing.T) {
 	c.Advance(time.Minute - time.Second)
 	select {
 	case w := <-done:
-		t.Fatal("answered at once:", read(w))
+		t.Fatal("answered at once:", doortest.Read(w))
 	case w := <-again:
-		t.Fatal("answered at once:", read(w))
+		t.Fatal("answered at once:", doortest.Read(w))
 	default:
 	}
 	put(t, r, table(2, 0.5, 0.5))
 	for _, each := range []<-chan *httptest.ResponseRecorder{done, again} {
 		if w := <-each; w.Code != http.StatusOK || w.Header().Get("ETag") != `"2"` {
-			t.Error(read(w, "ETag"))
+			t.Error(doortest.Read(w, "ETag"))
 		}
 	}
 	done = waiting(t, s, t.Context(), `"2"`)
 	c.Advance(time.Minute)
 	if w := <-done; w.Code != http.StatusNotModified || w.Header().Get("ETag") != `"2"` || w.Header().Get(control.HeaderSplitServers) == "" {
-		t.Error(read(w, "ETag"))
+		t.Error(doortest.Read(w, "ETag"))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done = waiting(t, s, ctx, `"2"`)
@@ -77,12 +78,12 @@ func TestLongPoll(t *testing.T) {
 	done = waiting(t, s, t.Context(), `"2"`)
 	ok(t, r.Clear(t.Context(), "web"))
 	if w := <-done; w.Code != http.StatusOK || w.Header().Get("ETag") != `"0"` {
-		t.Error(read(w, "ETag"))
+		t.Error(doortest.Read(w, "ETag"))
 	}
 	done = waiting(t, s, t.Context(), `"0"`)
 	close(s.ending)
 	if w := <-done; w.Code != http.StatusNotModified || w.Header().Get("Connection") != "close" {
-		t.Error(read(w, "ETag"))
+		t.Error(doortest.Read(w, "ETag"))
 	}
 	for end, want := range map[string]float64{endChanged: 3, endTime: 1, endLeft: 1, endDrain: 1, endFull: 0} {
 		if n := testutil.ToFloat64(s.metrics.waits.WithLabelValues(end)); n != want {
@@ -102,12 +103,12 @@ func TestFewWait(t *testing.T) {
 	put(t, r, table(1, 1, 0))
 	a, b := waiting(t, s, t.Context(), `"1"`), waiting(t, s, t.Context(), `"1"`)
 	const uri = "/v1/split/cart?from_site=east&from=web"
-	got := read(ask(s, "GET", uri+"&wait=30s", "If-None-Match", `"1"`), "Retry-After")
+	got := doortest.Read(ask(s, "GET", uri+"&wait=30s", "If-None-Match", `"1"`), "Retry-After")
 	if want := `503 Retry-After=5 {"error":"too-many-waiting","text":"too many clients wait: come later, or do not wait"}`; got != want {
 		t.Errorf(" got %s\nwant %s", got, want)
 	}
 	if w := ask(s, "GET", uri, "If-None-Match", `"1"`); w.Code != http.StatusNotModified {
-		t.Error(read(w))
+		t.Error(doortest.Read(w))
 	}
 	put(t, r, table(2, 1, 0))
 	<-a
@@ -115,6 +116,6 @@ func TestFewWait(t *testing.T) {
 	done := waiting(t, s, t.Context(), `"2"`)
 	put(t, r, table(3, 1, 0))
 	if w := <-done; w.Code != http.StatusOK {
-		t.Error(read(w))
+		t.Error(doortest.Read(w))
 	}
 }
