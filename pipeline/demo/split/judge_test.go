@@ -17,6 +17,9 @@ var (
 	row   = link{"web", "east", "quotes"}
 )
 
+// holds reports whether a fault is on at an instant.
+func (f Fault) holds(at time.Time) bool { return !at.Before(f.From) && at.Before(f.To) }
+
 func after(d time.Duration) time.Time { return t0.Add(d) }
 
 // give adds a command that was decided on the window which ended at a time, and was

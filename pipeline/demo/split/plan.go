@@ -56,8 +56,5 @@ func (f Fault) closing(n int) time.Time {
 	return f.From.Truncate(width).Add(time.Duration(n) * width)
 }
 
-// holds reports whether the fault is on at an instant.
-func (f Fault) holds(at time.Time) bool { return !at.Before(f.From) && at.Before(f.To) }
-
 // seeded draws what a seed says.
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
