@@ -9,31 +9,26 @@ import (
 // JSON is the result for machines.
 func (r *Result) JSON() ([]byte, error) { return sheet.JSON(r) }
 
-// HTML is the result as one page that loads nothing from elsewhere.
-func (r *Result) HTML() ([]byte, error) {
+// page is the result for people.
+func (r *Result) page() (*sheet.Page, error) {
 	plots, err := r.plots()
 	if err != nil {
 		return nil, fmt.Errorf("experiment: plots: %w", err)
 	}
-	p := sheet.Page{
+	return &sheet.Page{
 		Title: "Penstock: the placement experiment",
 		About: fmt.Sprintf("The paper's evaluation (adaptive data placement for social networks in a multicloud), played again on made-up days. "+
 			"Standard friend model, named in advance: %s. alpha %v, beta %v.", r.Standard, r.Alpha, r.Beta),
 		Tables: r.Tables(), Pictures: plots,
-	}
-	return p.HTML()
+	}, nil
 }
 
 // Write writes experiment.json and experiment.html into a folder, which it makes
 // if it must.
 func (r *Result) Write(dir string) error {
-	body, err := r.JSON()
+	p, err := r.page()
 	if err != nil {
 		return err
 	}
-	html, err := r.HTML()
-	if err != nil {
-		return err
-	}
-	return sheet.Write(dir, "experiment", body, html)
+	return sheet.Write(dir, "experiment", r, p)
 }

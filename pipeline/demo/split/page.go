@@ -83,9 +83,9 @@ func (r *Result) String() string {
 	return b.String()
 }
 
-// html is the report.
-func (r *Result) html() ([]byte, error) {
-	page := sheet.Page{Title: "Penstock: a replica gets slow", About: r.About, Tables: r.tables()}
+// page is the report.
+func (r *Result) page() (*sheet.Page, error) {
+	page := &sheet.Page{Title: "Penstock: a replica gets slow", About: r.About, Tables: r.tables()}
 	for _, draw := range []func() ([]sheet.Picture, error){
 		r.drawShares, r.drawSources,
 		func() ([]sheet.Picture, error) { return r.drawDelays("p90", func(x *Point) []float64 { return x.P90 }) },
@@ -97,7 +97,7 @@ func (r *Result) html() ([]byte, error) {
 		}
 		page.Pictures = append(page.Pictures, p...)
 	}
-	return page.HTML()
+	return page, nil
 }
 
 // line is one of a plot; what is below 0 is unknown.

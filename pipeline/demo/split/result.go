@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -241,16 +240,9 @@ func (j *judge) policy(p *PolicyResult) {
 
 // write writes the report.
 func (r *Result) write() error {
-	body, err := sheet.JSON(r)
+	p, err := r.page()
 	if err != nil {
 		return err
 	}
-	html, err := r.html()
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
-		return fmt.Errorf("demo: %w", err)
-	}
-	return sheet.Write(r.Dir, "report", body, html)
+	return sheet.Write(r.Dir, "report", r, p)
 }

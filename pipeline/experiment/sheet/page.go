@@ -41,8 +41,17 @@ func JSON(result any) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// Write writes NAME.json and NAME.html into a folder, which it makes if it must.
-func Write(dir, name string, body, html []byte) error {
+// Write writes a result for machines, NAME.json, and its page, NAME.html, into a
+// folder, which it makes if it must.
+func Write(dir, name string, result any, p *Page) error {
+	body, err := JSON(result)
+	if err != nil {
+		return err
+	}
+	html, err := p.HTML()
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
