@@ -5,10 +5,6 @@ import (
 	"time"
 )
 
-// EntryScope is what calls from outside are called among calling components: the
-// scope of their table.
-const EntryScope = "entry"
-
 // Component is a part of the service whose calls are split over sites (DESIGN §4.2).
 type Component struct {
 	Name string `yaml:"name"`

@@ -10,11 +10,12 @@ import (
 
 	"penstock/producers/entry/identify"
 	"penstock/producers/entry/strict"
+	"penstock/schemas/control"
 )
 
 // reserved are the names of callers from outside, and of those that don't say who they
 // are.
-var reserved = []string{EntryScope, "unknown"}
+var reserved = []string{control.Outside, control.Unnamed}
 
 // components checks the parts of the service.
 func (c *checker) components(cfg *Config) {

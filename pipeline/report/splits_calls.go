@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"penstock/consumers/panes"
+	"penstock/schemas/control"
 	"penstock/schemas/window"
 )
 
@@ -55,7 +56,7 @@ func (s *Splits) Watch(w *panes.Window) {
 	for i := range t.Len() {
 		key := linkKey{fromC.At(i), fromS.At(i), toC.At(i)}
 		if key.from == "" {
-			key.from = entryScope
+			key.from = control.Outside
 		}
 		l := s.links[key]
 		n, known := s.number[toS.At(i)]
@@ -102,9 +103,6 @@ func (s *Splits) keep(key linkKey, start int64) {
 		}
 	}
 }
-
-// entryScope is the scope of the table of calls from outside.
-const entryScope = "entry"
 
 // calls are those that the recording has of a link.
 func (s *Splits) calls(key linkKey) (out []SplitCalls) {

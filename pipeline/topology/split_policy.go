@@ -6,6 +6,7 @@ import (
 	"penstock/consumers/decider"
 	"penstock/consumers/decider/split"
 	"penstock/pipeline/config"
+	"penstock/schemas/control"
 )
 
 // splitConfig is the configuration of the policy of split: what the file says.
@@ -16,7 +17,7 @@ func splitConfig(cfg *config.Config) split.Config {
 		MaxStep: split.Step(s.MaxStep), Change: noneIfZero(s.Change), Margin: noneIfZero(s.Margin), DeadBand: noneIfZero(s.DeadBand),
 		TTL: s.TTL.Std(), ErrorCost: noneIfZero(s.ErrorCost.Std()), Failing: s.Failing, Resolution: s.Resolution,
 		Probes:   split.Probing{Share: noneIfZero(s.Probes.Share), Floor: s.Probes.Floor},
-		Colocate: s.Colocate, Egress: cfg.Prices.Egress, MSPerUSD: s.MSPerUSD, EntryScope: config.EntryScope,
+		Colocate: s.Colocate, Egress: cfg.Prices.Egress, MSPerUSD: s.MSPerUSD, EntryScope: control.Outside,
 	}
 	if !s.Cooldown.Auto {
 		out.Cooldown = noneIfZero(s.Cooldown.Std())

@@ -10,16 +10,8 @@ import (
 	"penstock/producers/entry/identify"
 	"penstock/producers/entry/strict"
 	"penstock/producers/entry/upstream"
+	"penstock/schemas/control"
 	"penstock/schemas/event"
-)
-
-// Names of callers that are no component's: no component may be called so.
-const (
-	// callerOutside names calls from outside among links, as their table does. In
-	// rows they have no calling component.
-	callerOutside = "entry"
-	// callerUnknown is a caller on the internal listener that does not say who it is.
-	callerUnknown = "unknown"
 )
 
 // classProbe is the class of rows of probes, and of the calls that they cause.
@@ -74,8 +66,8 @@ const fallbackShare, fallbackLeast = 0.2, 3
 func (e *Entry) addComponent(r *ComponentRoute) error {
 	c := e.named[r.Name]
 	switch {
-	case r.Name == "" || !isHeaderValue(r.Name) || len(r.Name) > event.MaxID || r.Name == callerOutside || r.Name == callerUnknown:
-		return fmt.Errorf("expected a name of printable ASCII, not %s or %s: %w", callerOutside, callerUnknown, ErrOption)
+	case r.Name == "" || !isHeaderValue(r.Name) || len(r.Name) > event.MaxID || r.Name == control.Outside || r.Name == control.Unnamed:
+		return fmt.Errorf("expected a name of printable ASCII, not %s or %s: %w", control.Outside, control.Unnamed, ErrOption)
 	case c != nil && (c != e.own || c.hosts != nil || c.pattern != nil):
 		return fmt.Errorf("it is there twice: %w", ErrOption)
 	case c == e.own && r.Local != nil:
@@ -239,11 +231,11 @@ func (e *Entry) byHost(host, path string, outside bool) *component {
 func (e *Entry) caller(h http.Header) string {
 	names := h[headerComponent]
 	if len(names) == 0 {
-		return callerUnknown
+		return control.Unnamed
 	}
-	if len(names) > 1 || names[0] == "" || len(names[0]) > event.MaxID || !isHeaderValue(names[0]) || names[0] == callerOutside {
+	if len(names) > 1 || names[0] == "" || len(names[0]) > event.MaxID || !isHeaderValue(names[0]) || names[0] == control.Outside {
 		e.m.ignored("component", "unusable")
-		return callerUnknown
+		return control.Unnamed
 	}
 	return names[0]
 }
@@ -252,7 +244,7 @@ func (e *Entry) caller(h http.Header) string {
 func (x *exchange) link() shares.Link {
 	from := x.from
 	if from == "" {
-		from = callerOutside
+		from = control.Outside
 	}
 	return shares.Link{From: from, FromSite: x.e.o.Site, To: x.to.name}
 }

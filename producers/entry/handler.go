@@ -14,6 +14,7 @@ import (
 	"penstock/producers/entry/identify"
 	"penstock/producers/entry/strict"
 	"penstock/producers/entry/upstream"
+	"penstock/schemas/control"
 	"penstock/schemas/event"
 )
 
@@ -77,7 +78,7 @@ func (e *Entry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{e: e, w: w, r: r, start: e.o.Clock.Now(), client: e.clientOf(r), to: e.own}
 	d := x.client.door
 	if d.internal {
-		x.from = callerUnknown
+		x.from = control.Unnamed
 	}
 	if d.draining.Load() {
 		w.Header().Set("Connection", "close")

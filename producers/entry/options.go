@@ -17,6 +17,7 @@ import (
 	"penstock/infra/shares"
 	"penstock/producers/entry/identify"
 	"penstock/producers/entry/upstream"
+	"penstock/schemas/control"
 	"penstock/schemas/event"
 )
 
@@ -315,8 +316,8 @@ func (o *Options) checkSplit() error {
 		return fmt.Errorf("an internal address without one for clients: %w", ErrOption)
 	case !(o.ProbeLimit <= mostProbes):
 		return fmt.Errorf("probes of %v of the requests, expected at most %v: %w", o.ProbeLimit, mostProbes, ErrOption)
-	case o.Component == callerOutside || o.Component == callerUnknown || !isHeaderValue(o.Component):
-		return fmt.Errorf("component %.80q, expected printable ASCII, not %s or %s: %w", o.Component, callerOutside, callerUnknown, ErrOption)
+	case o.Component == control.Outside || o.Component == control.Unnamed || !isHeaderValue(o.Component):
+		return fmt.Errorf("component %.80q, expected printable ASCII, not %s or %s: %w", o.Component, control.Outside, control.Unnamed, ErrOption)
 	}
 	if o.Shares != nil && len(o.PeerKey) == 0 {
 		for _, s := range o.Sites {

@@ -13,6 +13,15 @@ const (
 	shareTolerance = 1e-6 // of the sum of a row's shares
 )
 
+// Names of callers that are no component's: no component may be called so.
+const (
+	// Outside is the calling component of calls from outside, and the scope of their
+	// table. In rows they have none.
+	Outside = "entry"
+	// Unnamed is a caller that does not say who it is.
+	Unnamed = "unknown"
+)
+
 // SplitTable is the payload of split: how the calls of one component (the
 // command's scope) are shared out. It holds all rows of the component, so that it
 // replaces the table before it.

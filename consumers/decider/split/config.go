@@ -149,7 +149,7 @@ func (c Config) withDefaults() Config {
 		c.Policy = Greedy
 	}
 	if c.EntryScope == "" {
-		c.EntryScope = "entry"
+		c.EntryScope = control.Outside
 	}
 	settings.OrElse(&c.Window, window.Delay.Width)
 	settings.OrElse(&c.History, 5)

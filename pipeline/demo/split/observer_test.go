@@ -132,7 +132,7 @@ func TestWindowsAreReadByLink(t *testing.T) {
 	if _, ok := s.replica("ledger", "west"); ok {
 		t.Error("a replica without calls takes a time")
 	}
-	if c := s.calls[link{entryScope, "east", "web"}]["east"]; c.requests != 10 || c.errors != 1 || c.networkN != 10 || c.network != 1000 || s.incomplete {
+	if c := s.calls[link{control.Outside, "east", "web"}]["east"]; c.requests != 10 || c.errors != 1 || c.networkN != 10 || c.network != 1000 || s.incomplete {
 		t.Errorf("%+v", s)
 	}
 	if empty := seenOf(&panes.Window{Start: t0.UnixMicro(), End: after(width).UnixMicro(), Incomplete: []window.Interval{{}}}); len(empty.calls) != 0 || !empty.incomplete || !empty.end.Equal(after(width)) {

@@ -11,11 +11,8 @@ import (
 )
 
 // link is the calls of a component at a site to another component. From is
-// entryScope for calls from outside.
+// control.Outside for calls from outside.
 type link struct{ from, site, to string }
-
-// entryScope is the scope of the table of calls from outside.
-const entryScope = "entry"
 
 // String says it in words.
 func (l link) String() string { return fmt.Sprintf("%s at %s to %s", l.from, l.site, l.to) }
@@ -92,7 +89,7 @@ func seenOf(w *panes.Window) seen {
 	for i := range t.Len() {
 		l := link{key("from_component", i), key("from_site", i), key("to_component", i)}
 		if l.from == "" {
-			l.from = entryScope
+			l.from = control.Outside
 		}
 		by := out.calls[l]
 		if by == nil {

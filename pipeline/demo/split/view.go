@@ -160,7 +160,7 @@ func (s *show) scene() *scene {
 func (o *observer) stays(component, site string) float64 {
 	callers := services.Callers(component)
 	if len(callers) == 0 {
-		callers = []string{entryScope}
+		callers = []string{control.Outside}
 	}
 	out := 1.0
 	for _, from := range callers {

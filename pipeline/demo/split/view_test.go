@@ -43,8 +43,8 @@ func TestGoldenView(t *testing.T) {
 		ours.orders = append(ours.orders, orderOf(&c))
 	}
 	ours.windows = []seen{{calls: map[link]map[string]calls{
-		{"web", "us-east", "quotes"}:   {"us-east": {service: 609_000, serviceN: 2}, "us-central": {service: 9000, serviceN: 3}},
-		{entryScope, "us-east", "web"}: {"us-east": {service: 20_500, serviceN: 5}},
+		{"web", "us-east", "quotes"}:        {"us-east": {service: 609_000, serviceN: 2}, "us-central": {service: 9000, serviceN: 3}},
+		{control.Outside, "us-east", "web"}: {"us-east": {service: 20_500, serviceN: 5}},
 	}}}
 	ours.last = &control.Decision{
 		Window:  control.Window{End: t0.Add(80 * time.Second)},

@@ -15,9 +15,6 @@ import (
 	"penstock/schemas/window"
 )
 
-// entryScope is the scope of calls from outside.
-const entryScope = "entry"
-
 // epoch is when simulated time begins.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 

@@ -9,6 +9,7 @@ import (
 
 	"penstock/consumers/decider/split"
 	"penstock/infra/shares"
+	"penstock/schemas/control"
 )
 
 // Options say what is simulated.
@@ -113,7 +114,7 @@ func newSimulation(o *Options) *simulation {
 		s.sources = append(s.sources, o.Arrivals.source(n, o.Seed, o.Length.Microseconds(), o.Changes))
 	}
 	for caller := outside; caller < len(a.Components); caller++ {
-		from := entryScope
+		from := control.Outside
 		if caller != outside {
 			from = a.Components[caller].Name
 		}

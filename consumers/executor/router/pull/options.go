@@ -21,9 +21,6 @@ import (
 // DefaultListen is the address of a server whose options name none.
 const DefaultListen = "127.0.0.1:8091"
 
-// Outside is the calling component of calls from outside, and of who names none.
-const Outside = "entry"
-
 // MaxWait is how long an answer is kept back at most.
 const MaxWait = time.Minute
 

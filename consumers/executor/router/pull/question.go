@@ -75,7 +75,7 @@ func parse(raw string) (q question, err error) {
 	if err != nil {
 		return q, fmt.Errorf("query: %w", err)
 	}
-	q.link.From = Outside
+	q.link.From = control.Outside
 	for name, all := range values {
 		if len(all) != 1 {
 			return q, fmt.Errorf("%.40q: expected once", name)
