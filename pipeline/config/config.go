@@ -29,6 +29,8 @@ type Config struct {
 	Split   Split   `yaml:"split"`
 	Servers Servers `yaml:"servers"`
 	Coding  Coding  `yaml:"coding"`
+	// Coders are the fronts of coded object storage; none: nothing is coded.
+	Coders []Coder `yaml:"coders"`
 	// Prices are what traffic costs.
 	Prices Prices `yaml:"prices"`
 	// Latency is a file of measured round trips between sites and regions
@@ -176,15 +178,6 @@ type Class struct {
 	Penalty float64  `yaml:"penalty"`
 }
 
-// Coding is the kind of DESIGN §4.4.
-type Coding struct {
-	Policy      string   `yaml:"policy"`
-	Window      Duration `yaml:"window"`
-	Connections int      `yaml:"connections"`
-	KMax        int      `yaml:"k_max"`
-	RMax        float64  `yaml:"r_max"`
-}
-
 // Stores says what the addresses of stores leave open.
 type Stores struct {
 	Postgres Postgres `yaml:"postgres"`
@@ -204,10 +197,13 @@ type Table struct {
 	Owner string `yaml:"owner"`
 }
 
-// Prices in US dollars: egress a GB by site, requests a thousand.
+// Prices in US dollars: egress a GB by site, requests a thousand; requests of a coder to
+// its stores a million, those that read and those that write.
 type Prices struct {
-	Egress   map[string]float64 `yaml:"egress"`
-	Requests float64            `yaml:"requests"`
+	Egress      map[string]float64 `yaml:"egress"`
+	Requests    float64            `yaml:"requests"`
+	StoreReads  float64            `yaml:"store_reads"`
+	StoreWrites float64            `yaml:"store_writes"`
 }
 
 // Bus is what changes no result.
@@ -257,7 +253,8 @@ func Default() Config {
 		},
 		Split:   defaultSplit(),
 		Servers: Servers{Policy: "A1", Window: Duration(time.Second), ServerCost: 1},
-		Coding:  Coding{Policy: "tofec", Window: Duration(10 * time.Second), Connections: 16, KMax: 6, RMax: 2},
+		Coding:  defaultCoding(),
+		Prices:  Prices{StoreReads: 0.4, StoreWrites: 5},
 		Bus:     Bus{Partitions: 8, BatchRows: 8192, Flush: Duration(time.Second), Sync: "always", IdleTimeout: Duration(3 * time.Second)},
 		Stores:  Stores{Postgres: Postgres{Schema: "penstock"}},
 		Mover:   Mover{Parallel: 4},

@@ -63,14 +63,14 @@ func TestDefaultDocumentSaysTheDefaults(t *testing.T) {
 		c.Router.HAProxy, c.Router.XDS, c.Router.Gateway = nil, nil, nil
 		sp := &c.Spans
 		sp.Peers, sp.Component, sp.Site, sp.Server, sp.Callee, sp.Class, sp.Owner, sp.Sites = nil, nil, nil, nil, nil, nil, nil, nil
-		c.Components, c.Split.Colocate, c.Split.Residency, c.Split.Links = nil, nil, nil, nil
+		c.Coders, c.Components, c.Split.Colocate, c.Split.Residency, c.Split.Links = nil, nil, nil, nil, nil
 	}
 	normalise(got)
 	normalise(&want)
 	if !reflect.DeepEqual(*got, want) {
 		t.Errorf("the printed document has\n%+v\nthe defaults are\n%+v", *got, want)
 	}
-	for _, section := range []reflect.Type{reflect.TypeFor[Placement](), reflect.TypeFor[Split](), reflect.TypeFor[Entry](), reflect.TypeFor[Redirector](), reflect.TypeFor[Router](), reflect.TypeFor[Spans]()} {
+	for _, section := range []reflect.Type{reflect.TypeFor[Placement](), reflect.TypeFor[Split](), reflect.TypeFor[Entry](), reflect.TypeFor[Redirector](), reflect.TypeFor[Router](), reflect.TypeFor[Spans](), reflect.TypeFor[Coding]()} {
 		for _, name := range fieldNames(section) {
 			if !strings.Contains(DefaultYAML(), "\n  "+name+":") {
 				t.Errorf("%s of %s is not in the printed document", name, section.Name())

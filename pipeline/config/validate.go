@@ -46,6 +46,8 @@ func validate(cfg *Config, at func(path, got, expected string) Fault, given func
 	c.components(cfg)
 	c.split(cfg)
 	c.others(cfg)
+	c.coding(&cfg.Coding)
+	c.coders(cfg)
 	c.bus(cfg)
 	c.entry(cfg)
 	c.redirector(&cfg.Redirector)
@@ -164,17 +166,14 @@ func (c *checker) others(cfg *Config) {
 		c.need(cl.Penalty >= 0, p+".penalty", num(cl.Penalty), "0 or more")
 	}
 	c.need(cfg.Servers.ServerCost >= 0, "servers.server_cost", num(cfg.Servers.ServerCost), "0 or more")
-	c.oneOf("coding.policy", cfg.Coding.Policy, "tofec", "fixed")
-	c.need(cfg.Coding.Window > 0, "coding.window", cfg.Coding.Window.String(), "more than 0")
-	c.between("coding.connections", float64(cfg.Coding.Connections), 1, 4096)
-	c.between("coding.k_max", float64(cfg.Coding.KMax), 1, 128)
-	c.between("coding.r_max", cfg.Coding.RMax, 1, 16)
 	for _, site := range slices.Sorted(maps.Keys(cfg.Prices.Egress)) {
 		p := "prices.egress." + site
 		c.need(cfg.Site(site) != nil, p, site, "the name of a site")
 		c.need(cfg.Prices.Egress[site] >= 0 && cfg.Prices.Egress[site] <= maxObjective, p, num(cfg.Prices.Egress[site]), "0 to "+num(maxObjective)+" US dollars a GB")
 	}
 	c.need(cfg.Prices.Requests >= 0, "prices.requests", num(cfg.Prices.Requests), "0 or more US dollars a thousand")
+	c.between("prices.store_reads", cfg.Prices.StoreReads, 0, maxObjective)
+	c.between("prices.store_writes", cfg.Prices.StoreWrites, 0, maxObjective)
 }
 
 func (c *checker) bus(cfg *Config) {
@@ -194,8 +193,11 @@ func (c *checker) bus(cfg *Config) {
 // second look; it is never an error.
 func (c *Config) Notes() []string {
 	var notes []string
-	if d := Default(); fmt.Sprint(c.Servers) != fmt.Sprint(d.Servers) || fmt.Sprint(c.Coding) != fmt.Sprint(d.Coding) {
-		notes = append(notes, "servers and coding are read and checked; this version decides placement and split only")
+	if fmt.Sprint(c.Servers) != fmt.Sprint(Default().Servers) {
+		notes = append(notes, "servers is read and checked; this version decides placement, split and coding only")
+	}
+	if !c.Codes() && fmt.Sprint(c.Coding) != fmt.Sprint(defaultCoding()) {
+		notes = append(notes, "coding steers nothing: there are no coders")
 	}
 	if !c.Splits() && fmt.Sprint(c.Split) != fmt.Sprint(Default().Split) {
 		notes = append(notes, "split steers nothing: there are no components")
