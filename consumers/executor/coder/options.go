@@ -1,0 +1,129 @@
+package coder
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"penstock/consumers/executor/coder/chunks"
+	"penstock/consumers/executor/coder/object"
+	"penstock/infra/clock"
+)
+
+// Options say what a coder is.
+type Options struct {
+	// Name is the coder's: the scope of its coding table, and the first part of the
+	// keys of its blobs.
+	Name string
+	// State is the folder of the catalog, which it makes. One process has it.
+	State string
+	// Stores keep the blobs: one in the layout shared, N or more in spread. Their
+	// names differ.
+	Stores []chunks.Store
+	// Layout, N and K say how objects are coded; N and K only in spread.
+	Layout object.Layout
+	N, K   int
+	// Durability says how many blobs must have landed before a write is answered.
+	Durability Durability
+	// Segment is how many bytes are coded together; 0: object.DefaultSegment.
+	Segment int64
+	// CatalogSync makes the answer to a write wait until the change log that names it
+	// is in the stores.
+	CatalogSync bool
+	// Adopt takes over stores that belong to another state: the catalog is rebuilt
+	// from what they hold.
+	Adopt bool
+
+	// TaskTimeout bounds a chunk task; 0: 30 s.
+	TaskTimeout time.Duration
+	// Patience bounds how long a blob of a stream may lag behind those that durability
+	// asks for before it is dropped and repaired later; 0: 5 s.
+	Patience time.Duration
+	// Retry is the pause before background work that failed is tried again; 0: 5 s.
+	Retry time.Duration
+	// Buffers is the most segments in memory; 0: 4 a connection. A segment
+	// takes N/K times its bytes.
+	Buffers int
+
+	// Clock, Logger and Metrics may be left out.
+	Clock   clock.Clock
+	Logger  *zerolog.Logger
+	Metrics Metrics
+}
+
+// Metrics counts what happens silently. Implementations are safe for many goroutines.
+type Metrics interface {
+	// Count raises the counter of an event, of a reason or kind, by n.
+	Count(event Event, reason string, n int64)
+}
+
+// Event names a counter.
+type Event string
+
+// What is counted.
+const (
+	// EventStrips: strips that were not whole, by object.Kind.
+	EventStrips Event = "strips"
+	// EventReplaced: chunks that a read asked for in another's place, by why (failed,
+	// damaged).
+	EventReplaced Event = "replaced"
+	// EventRepaired: blobs that were written anew, by what found them (read, write,
+	// scrub, restart).
+	EventRepaired Event = "repaired"
+	// EventDropped: blobs of a stream that were given up, by why (failed, lagging).
+	EventDropped Event = "dropped"
+	// EventSettled: versions that were brought to their intended coding (reason "done"),
+	// or could not be at that time (reason "failed").
+	EventSettled Event = "settled"
+	// EventDeleted: blobs that were deleted, by why (replaced, intent, orphan).
+	EventDeleted Event = "deleted"
+	// EventRetried: background work that failed and is tried again, by what it is.
+	EventRetried Event = "retried"
+	// EventDead: stores that were found dead, by name.
+	EventDead Event = "dead"
+)
+
+// Durability says how many blobs of a version must have landed before a write of it is
+// answered: K and Extra more, or all. The zero value is k.
+type Durability struct {
+	All   bool
+	Extra int
+}
+
+// ParseDurability reads "k", "n" or "k+2". It returns ErrOptions for others.
+func ParseDurability(s string) (Durability, error) {
+	switch {
+	case s == "k":
+		return Durability{}, nil
+	case s == "n":
+		return Durability{All: true}, nil
+	}
+	extra, ok := strings.CutPrefix(s, "k+")
+	d, err := strconv.Atoi(extra)
+	if !ok || err != nil || d < 1 || d > object.MaxSpread {
+		return Durability{}, fmt.Errorf("%w: durability %q, want k, k+1, … or n", ErrOptions, s)
+	}
+	return Durability{Extra: d}, nil
+}
+
+// String is what ParseDurability reads.
+func (d Durability) String() string {
+	switch {
+	case d.All:
+		return "n"
+	case d.Extra > 0:
+		return "k+" + strconv.Itoa(d.Extra)
+	}
+	return "k"
+}
+
+// need is how many of n blobs must land, of which k rebuild.
+func (d Durability) need(n, k int) int {
+	if d.All {
+		return n
+	}
+	return min(n, k+d.Extra)
+}
