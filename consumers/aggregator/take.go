@@ -64,8 +64,7 @@ func (w *worker) add(at ledger.Position, h *event.Header, body []byte) error {
 		if err := agree(h.Rows, w.gauge.Len()); err != nil {
 			return err
 		}
-		// No rollup reads gauges yet; they have their place in the account.
-		w.book.Take(at, h, w.gauge.Time, w.unmarked(w.gauge.Len()))
+		w.state.AddGauges(&w.gauge, w.book.Take(at, h, w.gauge.Time, w.unmarked(w.gauge.Len())))
 		return nil
 	}
 	if err := w.decoder.Decode(body, h.Encoding, &w.requests); err != nil {

@@ -47,6 +47,39 @@ func day(rng *rand.Rand, names []string, rows int, start int64) (*event.Requests
 	return &b, make([]ledger.Class, rows)
 }
 
+// tasks returns a batch of chunk tasks: reads and writes under six codes to two stores.
+func tasks(rng *rand.Rand, rows int) (*event.Requests, []ledger.Class) {
+	var b event.Requests
+	for i := range rows {
+		r := event.NewRequest(int64(i) * 100)
+		k := uint8(1 + rng.IntN(6))
+		r.ToComponent, r.ToSite, r.ToServer = "objects", "us-east", [...]string{"east-1", "east-2"}[rng.IntN(2)]
+		r.Op = event.Op(rng.IntN(2))
+		r.N, r.K, r.Bytes = 2*k, k, 3_000_000/int64(k)
+		r.Wait, r.Service = int64(rng.IntN(500)), int64(20_000+rng.ExpFloat64()*30_000)
+		r.Outcome = [...]string{"done", "cancelled"}[rng.IntN(2)]
+		b.Append(&r)
+	}
+	return &b, make([]ledger.Class, rows)
+}
+
+// BenchmarkAddTasks adds batches of 8,192 chunk tasks and takes the tables once in 40.
+func BenchmarkAddTasks(b *testing.B) {
+	s, err := New(window.Fast, window.Widths{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	batch, class := tasks(rand.New(rand.NewPCG(1, 1)), event.MaxRows)
+	b.ReportAllocs()
+	for i := range b.N {
+		s.Add(batch, class)
+		if i%40 == 39 {
+			s.Tables()
+		}
+	}
+	b.ReportMetric(float64(b.N*batch.Len())/b.Elapsed().Seconds()/1e6, "Mrows/s")
+}
+
 // BenchmarkAdd adds batches of 8,192 rows and takes the tables at 64 MB or once
 // an hour of event time, as an aggregator does; rows/s is the figure.
 func BenchmarkAdd(b *testing.B) {

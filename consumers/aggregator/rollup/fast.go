@@ -15,6 +15,7 @@ type fast struct {
 	ends              index // component, site → number of the end
 	list              []end
 	frames            frames[fastWindow]
+	storage           storage
 	size              int
 
 	// Translations of the batch at hand, by its codes + 1.
@@ -71,18 +72,19 @@ const (
 )
 
 func newFast() *fast {
-	return &fast{frames: frames[fastWindow]{width: window.Delay.Width.Microseconds()}}
+	return &fast{frames: frames[fastWindow]{width: window.Delay.Width.Microseconds()}, storage: newStorage()}
 }
 
 func (*fast) Columns() []string {
 	return []string{
 		"time", "mark", "from_component", "from_site", "to_component", "to_site",
 		"wait_us", "service_us", "network_us", "status",
+		"to_server", "op", "bytes", "outcome", "n", "k",
 	}
 }
 
 func (s *fast) Size() int {
-	return s.size + s.components.bytes() + s.sites.bytes() + fastWindowBytes*len(s.frames.list)
+	return s.size + s.components.bytes() + s.sites.bytes() + fastWindowBytes*len(s.frames.list) + s.storage.bytes()
 }
 
 func (s *fast) Add(b *event.Requests, class []ledger.Class) (excluded int64) {
@@ -93,11 +95,16 @@ func (s *fast) Add(b *event.Requests, class []ledger.Class) (excluded int64) {
 	for i := range s.recent {
 		s.recent[i].frame = -1
 	}
+	tasks := s.storage.begin(b)
 	var w *fastWindow
 	var start, stop int64
 	var n int32
 	for i, t := range b.Time {
 		if class[i] != ledger.Counted {
+			continue
+		}
+		if tasks && b.Outcome.Codes[i] >= 0 {
+			excluded += s.storage.add(b, i, &s.scratch)
 			continue
 		}
 		service, hasService, bad := serviceOf(b.Wait[i], b.Service[i])
@@ -223,11 +230,17 @@ func (s *fast) Tables() []*window.Table {
 	t.Keys[0], t.Keys[2] = s.components.column(keys[0]), s.components.column(keys[2])
 	t.Keys[1], t.Keys[3] = s.sites.column(keys[1]), s.sites.column(keys[3])
 	s.forget()
-	if t.Len() == 0 {
-		return nil
+	var out []*window.Table
+	if t.Len() > 0 {
+		out = append(out, t)
 	}
-	return []*window.Table{t}
+	if t := s.storage.table(&s.scratch); t != nil {
+		out = append(out, t)
+	}
+	return out
 }
+
+func (s *fast) AddGauges(b *event.Gauges, class []ledger.Class) { s.storage.addGauges(b, class) }
 
 // compare orders ends by component, then site.
 func (s *fast) compare(a, b uint32) int {

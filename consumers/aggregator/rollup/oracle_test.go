@@ -11,7 +11,7 @@ import (
 )
 
 // plain adds requests up in maps, one row at a time, as DESIGN §3.2 says it.
-type plain map[string]*[8]int64
+type plain map[string]*[10]int64
 
 type cell struct {
 	rows  plain
@@ -20,10 +20,10 @@ type cell struct {
 
 func newPlain() *cell { return &cell{rows: plain{}, hists: map[string]map[uint16]int64{}} }
 
-func (c *cell) row(rollup string, start int64, keys ...string) *[8]int64 {
+func (c *cell) row(rollup string, start int64, keys ...string) *[10]int64 {
 	k := fmt.Sprintf("%s %d %q", rollup, start, keys)
 	if c.rows[k] == nil {
-		c.rows[k] = &[8]int64{}
+		c.rows[k] = &[10]int64{}
 	}
 	return c.rows[k]
 }
@@ -53,13 +53,20 @@ func (c *cell) add(group string, r *event.Request, class ledger.Class) (excluded
 		}
 	}
 	if group == window.Fast {
-		if class == ledger.Counted {
+		switch {
+		case class != ledger.Counted:
+		case r.Outcome != "":
+			excluded = c.task(r, ten)
+		default:
 			excluded = c.delay(r, ten)
 		}
 		return excluded
 	}
 	if class == ledger.Late {
 		sums("late")
+		return 0
+	}
+	if r.Outcome != "" {
 		return 0
 	}
 	if r.Owner != "" {
@@ -117,6 +124,57 @@ func (c *cell) delay(r *event.Request, ten int64) (excluded int64) {
 	return excluded
 }
 
+// task adds a chunk task up.
+func (c *cell) task(r *event.Request, ten int64) (excluded int64) {
+	number := func(n uint8) string {
+		if n == 0 {
+			return ""
+		}
+		return fmt.Sprint(n)
+	}
+	keys := []string{r.ToServer, r.Op.String(), number(r.N), number(r.K), fmt.Sprint(len(fmt.Sprintf("%b", r.Bytes))), r.Outcome}
+	if r.Bytes == 0 {
+		keys[4] = "0"
+	}
+	v := c.row("storage", ten, keys...)
+	if v[0] == 0 {
+		v[2], v[4], v[8] = r.Bytes, window.NullInt, window.NullInt
+	}
+	v[0]++
+	v[1] += r.Bytes
+	v[2] = min(v[2], r.Bytes)
+	d := r.Service
+	if d < 0 || d > longest || r.Network != event.NullInt && (r.Network < 0 || r.Network > longest) {
+		if d != event.NullInt || r.Network != event.NullInt && (r.Network < 0 || r.Network > longest) {
+			return 1
+		}
+		return 0
+	}
+	if r.Network != event.NullInt {
+		d += r.Network
+	}
+	v[3] += d
+	if v[4] == window.NullInt || d < v[4] {
+		v[4] = d
+	}
+	c.count("storage", ten, "delay", d, keys...)
+	return 0
+}
+
+// gauge adds the backlog of a queue up.
+func (c *cell) gauge(group string, g *event.Gauge, class ledger.Class) {
+	if group != window.Fast || class != ledger.Counted || g.Backlog == event.NullInt {
+		return
+	}
+	v := c.row("storage", window.Start(g.Time, window.Storage.Width), g.Server, "", "", "", "", "")
+	if v[6] == 0 {
+		v[2], v[4] = window.NullInt, window.NullInt
+	}
+	v[6]++
+	v[7] += g.Backlog
+	v[8] = max(v[8], g.Backlog)
+}
+
 // cells turns tables into the plain form; a row that is there twice fails.
 func cells(tables []*window.Table) (*cell, error) {
 	c := newPlain()
@@ -130,7 +188,7 @@ func cells(tables []*window.Table) (*cell, error) {
 			if c.rows[k] != nil {
 				return nil, fmt.Errorf("row %s is there twice", k)
 			}
-			v := &[8]int64{}
+			v := &[10]int64{}
 			for n, val := range t.Rollup.Values {
 				if val.Merging != window.Hist {
 					v[n] = t.Ints[n][i]

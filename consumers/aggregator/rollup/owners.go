@@ -80,7 +80,7 @@ func newOwners(widths window.Widths) *owners {
 }
 
 func (*owners) Columns() []string {
-	return []string{"time", "mark", "user", "owner", "lat", "lon", "to_site", "op", "bytes"}
+	return []string{"time", "mark", "user", "owner", "lat", "lon", "to_site", "op", "bytes", "outcome"}
 }
 
 func (s *owners) Size() int {
@@ -94,12 +94,13 @@ func (s *owners) Add(b *event.Requests, class []ledger.Class) int64 {
 	s.traffic = forget(s.traffic, len(s.owner))
 	s.late = forget(s.late, len(s.owner)+1)
 	s.seen = forget(s.seen, len(s.user))
+	tasks := len(b.Outcome.Values) > 0
 	var w *ownersWindow
 	var start, end int64
 	var n int32
 	for i, t := range b.Time {
 		c := class[i]
-		if c == ledger.Quarantined {
+		if c == ledger.Quarantined || tasks && c == ledger.Counted && b.Outcome.Codes[i] >= 0 {
 			continue
 		}
 		if w == nil || t < start || t >= end {
@@ -128,6 +129,9 @@ func (s *owners) Add(b *event.Requests, class []ledger.Class) int64 {
 	s.interact(w)
 	return 0
 }
+
+// AddGauges does nothing: queues have no owner.
+func (*owners) AddGauges(*event.Gauges, []ledger.Class) {}
 
 // interact counts the pairs of user and owner that were met in a window.
 func (s *owners) interact(w *ownersWindow) {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,11 +35,33 @@ func draw(t *rapid.T) event.Request {
 	r.Status = rapid.SampledFrom([]int32{event.NullStatus, 0, 200, 404, 499, 500}).Draw(t, "status")
 	r.Op = event.Op(rapid.IntRange(0, 1).Draw(t, "op"))
 	r.Bytes = rapid.Int64Range(0, 1000).Draw(t, "bytes")
+	if rapid.IntRange(0, 2).Draw(t, "task") == 0 {
+		r.Outcome = rapid.SampledFrom([]string{"done", "cancelled", "failed", "odd"}).Draw(t, "outcome")
+		r.ToServer = rapid.SampledFrom([]string{"", "east-1", "east-2"}).Draw(t, "store")
+		r.N, r.K = rapid.SampledFrom([]uint8{0, 1, 6, 12, 255}).Draw(t, "n"), rapid.SampledFrom([]uint8{0, 1, 3}).Draw(t, "k")
+		r.Bytes = rapid.SampledFrom([]int64{0, 1, 499_999, 500_000, event.MaxRequestBytes}).Draw(t, "chunk")
+	}
 	if rapid.Bool().Draw(t, "placed") {
 		r.Lat = rapid.SampledFrom([]float32{-90, 0, 48.2, 90}).Draw(t, "lat")
 		r.Lon = rapid.SampledFrom([]float32{-180, 0, 11.5}).Draw(t, "lon")
 	}
 	return r
+}
+
+// texts are the keys of a table.
+func texts(t *window.Table) string {
+	var b strings.Builder
+	for i := range t.Keys {
+		fmt.Fprintln(&b, t.Keys[i].Codes, t.Keys[i].Values)
+	}
+	return b.String()
+}
+
+func drawGauge(t *rapid.T) event.Gauge {
+	g := event.NewGauge(draw(t).Time)
+	g.Site, g.Server = "a", rapid.SampledFrom([]string{"", "east-1", "objects"}).Draw(t, "server")
+	g.Backlog = rapid.SampledFrom([]int64{event.NullInt, 0, 3, 100}).Draw(t, "backlog")
+	return g
 }
 
 // TestSumsAgreeWithPlainOnes adds random rows in random batches, takes tables
@@ -57,7 +80,7 @@ func TestSumsAgreeWithPlainOnes(t *testing.T) {
 				take := func() {
 					for _, p := range s.Tables() {
 						whole := window.Merge(p.Rollup, p)
-						if !reflect.DeepEqual(whole.Start, p.Start) || !reflect.DeepEqual(whole.Ints, p.Ints) || fmt.Sprint(whole.Keys) != fmt.Sprint(p.Keys) {
+						if !reflect.DeepEqual(whole.Start, p.Start) || !reflect.DeepEqual(whole.Ints, p.Ints) || texts(whole) != texts(p) {
 							t.Fatalf("a pane is not sorted: %+v, sorted %+v", p, whole)
 						}
 						panes[p.Rollup.Name] = append(panes[p.Rollup.Name], p)
@@ -66,12 +89,24 @@ func TestSumsAgreeWithPlainOnes(t *testing.T) {
 						t.Fatalf("size %d after it was emptied", s.Size())
 					}
 				}
+				classes := rapid.SampledFrom([]ledger.Class{ledger.Counted, ledger.Counted, ledger.Counted, ledger.Late, ledger.Quarantined})
 				for range rapid.IntRange(1, 6).Draw(t, "batches") {
 					var b event.Requests
 					var class []ledger.Class
+					if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
+						var q event.Gauges
+						for range rapid.IntRange(1, 5).Draw(t, "gauges") {
+							g, c := drawGauge(t), classes.Draw(t, "class")
+							q.Append(&g)
+							class = append(class, c)
+							want.gauge(group, &g, c)
+						}
+						s.AddGauges(&q, class)
+						continue
+					}
 					for range rapid.IntRange(0, 12).Draw(t, "rows") {
 						r := draw(t)
-						c := rapid.SampledFrom([]ledger.Class{ledger.Counted, ledger.Counted, ledger.Counted, ledger.Late, ledger.Quarantined}).Draw(t, "class")
+						c := classes.Draw(t, "class")
 						b.Append(&r)
 						class = append(class, c)
 						wantExcluded += want.add(group, &r, c)
@@ -147,6 +182,30 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 			s.Add(b, class)
 		}
 		if n := testing.AllocsPerRun(20, func() { s.Add(b, class) }); n > 0 {
+			t.Errorf("%s: %v allocations per batch", group, n)
+		}
+	}
+}
+
+// Tasks and gauges allocate nothing either, whatever their order.
+func TestTasksAllocateNothing(t *testing.T) {
+	for _, group := range window.Groups {
+		s, _ := New(group, window.Widths{})
+		b, class := tasks(rand.New(rand.NewPCG(1, 1)), 4096)
+		var q event.Gauges
+		for i := range 16 {
+			g := event.NewGauge(int64(i) * 1_000_000)
+			g.Site, g.Server, g.Backlog = "us-east", "objects", int64(i)
+			q.Append(&g)
+		}
+		add := func() {
+			s.Add(b, class)
+			s.AddGauges(&q, class[:q.Len()])
+		}
+		for range 4 {
+			add()
+		}
+		if n := testing.AllocsPerRun(20, add); n > 0 {
 			t.Errorf("%s: %v allocations per batch", group, n)
 		}
 	}

@@ -16,6 +16,8 @@ type State interface {
 	// Add adds a batch, each row by its class, and returns how many delay
 	// samples were left out, being negative or absurd.
 	Add(b *event.Requests, class []ledger.Class) (excluded int64)
+	// AddGauges adds a batch of gauges, each row by its class.
+	AddGauges(b *event.Gauges, class []ledger.Class)
 	// Size is the estimated size of the state in bytes.
 	Size() int
 	// Tables returns the rollups that hold something, in the order of

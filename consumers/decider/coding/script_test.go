@@ -141,7 +141,7 @@ func (s *script) decide(options []string) string {
 				for i := range keys {
 					keys[i] = strings.TrimPrefix(keys[i], "-")
 				}
-				in.Tables[window.Storage.Name].Append(in.Window.Start.UnixMicro(), keys, []int64{1, 1, 1, 1, 1, 0, 0, 0}, window.Bins{Index: []uint16{1}, Counts: []int64{1}})
+				in.Tables[window.Storage.Name].Append(in.Window.Start.UnixMicro(), keys, []int64{1, 1, 1, 1, 1, 0, 0, 0, 0}, window.Bins{Index: []uint16{1}, Counts: []int64{1}})
 			}
 			in.Tables[window.Storage.Name].Sort()
 			s.bad = nil

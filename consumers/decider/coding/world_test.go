@@ -125,7 +125,7 @@ func (w *world) table(n int, width time.Duration) map[string]*window.Table {
 	for _, k := range keys {
 		r := w.rows[k]
 		t.Append(start, []string{k.store, k.op, strconv.Itoa(k.n), strconv.Itoa(k.k), strconv.Itoa(k.bits), k.outcome},
-			[]int64{r.tasks, r.bytes, r.smallest, r.sum, r.least, 0, 0, 0}, r.delay)
+			[]int64{r.tasks, r.bytes, r.smallest, r.sum, r.least, 0, 0, 0, 0}, r.delay)
 	}
 	t.Sort()
 	w.rows = map[key]*row{}
