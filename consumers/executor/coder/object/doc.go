@@ -9,20 +9,28 @@
 // is stored as a frame: the strip, and a trailer of 16 bytes that names the version and
 // the position. The version document holds an XXH3-64 of every frame.
 //
-//	layout  strips N,K  blobs  a chunk of (n,k)
-//	shared  120, 60     1      60/k frames on end, for k = 1 … 6 and n ≤ 2k
-//	spread  n, k        n      frame i, in blob i
+//	layout  strips N,K  blobs           a chunk of (n,k)
+//	shared  120, 60     2·Cut, meant 2  60/k frames on end, for k = 1 … 6 and n ≤ 2k
+//	spread  n, k        n               frame i, in blob i
 //
-// In shared all strips of a segment lie on end in one blob, so that chunk c of (n,k) is
-// the range of the frames c·60/k … (c+1)·60/k−1: the n chunks are disjoint, the first k
-// hold the data themselves, and any k are 60 strips, which is what decoding needs. All
-// codings of a read are there at once. In spread a version is bound to its (n,k); blob
-// i holds strip i of every segment.
+// In shared chunk c of (n,k) is the frames c·60/k … (c+1)·60/k−1: the n chunks are
+// disjoint, the first k hold the data themselves, and any k are 60 strips, which is what
+// decoding needs. A version is meant to lie in two blobs, one of the data strips and one
+// of the parity, all segments on end: every chunk is a range of one of them, and all
+// codings of a read are there at once. A write with k > 1 leaves a version of one segment
+// staged, in blobs of 60/k strips (Shape.Cut = k): it is read with k a multiple of Cut
+// until it is settled, which puts the same frames into the two blobs. Frames, and so
+// checksums, don't depend on Cut. In spread a version is bound to its (n,k); blob i holds
+// strip i of every segment.
+//
+// Blobs that haven't landed. A write is answered when as many blobs are in as rebuild
+// the version. A version says which ones landed: the others have the zero Place, and
+// Version.Clamp and Version.Chunks choose around them.
 //
 // Tiny objects. Where a strip would be shorter than 64 bytes the version has one strip
 // (K = 1) in copies: two in shared, n in spread. A chunk's delay is the constant part
 // of the model there, so that cutting saves no time and costs requests; in shared two
-// copies also take the space that rate 1/2 takes. Shape.Clamp turns the (n,k) in force
+// copies, in a blob each, also take the space that rate 1/2 takes. Shape.Clamp turns the (n,k) in force
 // into one that the version has. An empty object has a document and nothing else.
 //
 // Checksums. XXH3-64 rather than CRC32C: twice as fast here, and 64 bits, so that the
@@ -33,8 +41,8 @@
 // trailer tells what it is.
 //
 // States. Encoder: Reset, Expect where the size is known, Next for each segment, then
-// Finish; Reset begins another version in the same memory. Decoder: Begin a segment, Fill or Add what stores answered, WriteRange;
-// each may be used by one goroutine at a time. Version and Shape are values and safe.
+// Finish; Reset begins another version in the same memory. Decoder: Begin a segment, Fill
+// or Add what stores answered, WriteRange; each may be used by one goroutine at a time. Version and Shape are values and safe.
 //
 // Failures. Nothing is handed out that has not passed its checksum: WriteRange returns
 // ErrTooFew and no byte when less than K strips of a segment are whole. What is wrong

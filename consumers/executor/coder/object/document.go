@@ -14,9 +14,10 @@ import (
 // are their length and bytes, checksums 8 bytes little endian:
 //
 //	key, version id, time (µs since 1970, zig-zag), coding (layout, N, K),
-//	shape (layout, N, K, segment, size), SHA-256, MD5, etag, content type,
+//	shape (layout, N, K, cut, segment, size), SHA-256, MD5, etag, content type,
 //	metadata (count, then name and value by ascending name),
-//	places (count, then store and key), checksums (their number follows from the shape)
+//	places (count, then store and key, both empty where a blob hasn't landed),
+//	checksums (their number follows from the shape)
 //
 // Every version has exactly one document. Fields are only ever added under a new schema
 // version; decoders of the older ones stay.
@@ -42,7 +43,7 @@ func (v *Version) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.AppendVarint(b, v.Time.UnixMicro())
 	for _, n := range [...]int64{
 		int64(v.Coding.Layout), int64(v.Coding.N), int64(v.Coding.K),
-		int64(v.Shape.Layout), int64(v.Shape.N), int64(v.Shape.K), v.Shape.Segment, v.Shape.Size,
+		int64(v.Shape.Layout), int64(v.Shape.N), int64(v.Shape.K), int64(v.Shape.Cut), v.Shape.Segment, v.Shape.Size,
 	} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
@@ -126,6 +127,7 @@ func (p *parser) version() *Version {
 	v.Coding = Coding{Layout(p.number("layout", math.MaxUint8)), p.count("N", SharedStrips), p.count("K", SharedStrips)}
 	v.Shape = Shape{
 		Layout: Layout(p.number("layout", math.MaxUint8)), N: p.count("N", SharedStrips), K: p.count("K", SharedStrips),
+		Cut:     p.count("cut", SharedStrips),
 		Segment: int64(p.number("segment", MaxSegment)), Size: int64(p.number("size", MaxStrips*MaxSegment)),
 	}
 	copy(v.SHA256[:], p.take("SHA-256", len(v.SHA256)))

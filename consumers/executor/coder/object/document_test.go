@@ -40,8 +40,15 @@ func TestDocumentsComeBack(t *testing.T) {
 			v.Metadata = m
 		}
 		copy(v.SHA256[:], noise(rapid.Uint64().Draw(t, "sums"), 32))
+		v.Shape, _, _ = v.Shape.Write(0, rapid.IntRange(0, 7).Draw(t, "cut"))
+		absent := rapid.IntRange(0, max(0, v.Shape.Blobs()-v.Shape.Cut)).Draw(t, "absent")
 		for i := range v.Shape.Blobs() {
-			v.Places = append(v.Places, Place{rapid.StringN(1, 10, maxStore).Draw(t, "store"), fmt.Sprint(i)})
+			p := Place{rapid.StringN(1, 10, maxStore).Draw(t, "store"), fmt.Sprint(i)}
+			if absent > 0 && rapid.Bool().Draw(t, "landed") {
+				absent--
+				p = Place{}
+			}
+			v.Places = append(v.Places, p)
 		}
 		for i := range v.Shape.Segments() * v.Shape.N {
 			v.Sums = append(v.Sums, uint64(i)*0x9e3779b97f4a7c15)
@@ -117,7 +124,7 @@ func TestBodiesThatAreRefused(t *testing.T) {
 	}
 	sums := make([]byte, 32+16)
 	start := numbers(text(head, "k", "v"), 0)
-	empty := numbers(start, 2, 3, 2, 2, 3, 1, 4096, 0) // shape of nothing: copies
+	empty := numbers(start, 2, 3, 2, 2, 3, 1, 1, 4096, 0) // shape of nothing: copies
 	good := numbers(text(append(slices.Clone(empty), sums...), "", ""), 0, 0)
 	if _, err := Parse(sign(good)); err != nil {
 		t.Fatal("the good one:", err)
@@ -131,17 +138,21 @@ func TestBodiesThatAreRefused(t *testing.T) {
 		"a varint cut off":     append(slices.Clone(head), 0x80),
 		"a varint of 11 bytes": append(slices.Clone(head), bytes.Repeat([]byte{0x80}, 11)...),
 		"bytes after it":       append(slices.Clone(good), 0),
-		"shared of 119":        numbers(start, 1, 119, 60, 1, 119, 60, 4096, 0),
-		"layouts differ":       numbers(text(append(numbers(start, 1, 120, 60, 2, 3, 1, 4096, 0), sums...), "", ""), 0, 0),
-		"a size beyond all":    numbers(start, 2, 3, 2, 2, 3, 2, 4096, 1<<63),
-		"a million segments":   numbers(text(append(numbers(start, 2, 3, 2, 2, 3, 2, 4096, 1<<36), sums...), "", ""), 0, 0),
-		"sums cut off":         numbers(text(append(numbers(start, 2, 3, 2, 2, 3, 2, 4096, 1000), sums...), "", ""), 0, 0),
+		"shared of 119":        numbers(start, 1, 119, 60, 1, 119, 60, 1, 4096, 0),
+		"layouts differ":       numbers(text(append(numbers(start, 1, 120, 60, 2, 3, 1, 1, 4096, 0), sums...), "", ""), 0, 0),
+		"a size beyond all":    numbers(start, 2, 3, 2, 2, 3, 2, 2, 4096, 1<<63),
+		"a million segments":   numbers(text(append(numbers(start, 2, 3, 2, 2, 3, 2, 2, 4096, 1<<36), sums...), "", ""), 0, 0),
+		"sums cut off":         numbers(text(append(numbers(start, 2, 3, 2, 2, 3, 2, 2, 4096, 1000), sums...), "", ""), 0, 0),
 		"metadata unordered":   numbers(text(numbers(text(append(slices.Clone(empty), sums...), "", ""), 2), "b", "", "a", ""), 0),
 		"metadata twice":       numbers(text(numbers(text(append(slices.Clone(empty), sums...), "", ""), 2), "a", "", "a", ""), 0),
 		"too much metadata":    numbers(text(append(slices.Clone(empty), sums...), "", ""), maxFields+1),
 		"a place of no blob":   text(numbers(text(append(slices.Clone(empty), sums...), "", ""), 0, 1), "s", "k"),
+		"too few blobs":        numbers(text(numbers(text(append(numbers(start, 2, 1, 1, 2, 1, 1, 1, 4096, 1), sums...), "", ""), 0, 1), "", ""), 0, 0, 0, 0, 0, 0, 0, 0),
+		"half a place":         numbers(text(numbers(text(append(numbers(start, 2, 1, 1, 2, 1, 1, 1, 4096, 1), sums...), "", ""), 0, 1), "s", ""), 0, 0, 0, 0, 0, 0, 0, 0),
+		"a cut of spread":      numbers(text(append(numbers(start, 2, 3, 2, 2, 3, 2, 1, 4096, 0), sums...), "", ""), 0, 0),
+		"no cut":               numbers(text(append(numbers(start, 1, 120, 60, 1, 120, 60, 0, 4096, 0), sums...), "", ""), 0, 0),
 		"not UTF-8":            numbers(text(append(slices.Clone(empty), sums...), "\xff", ""), 0, 0),
-		"a time beyond all":    numbers(text(append(numbers(numbers(text(head, "k", "v"), 1<<63), 2, 3, 2, 2, 3, 1, 4096, 0), sums...), "", ""), 0, 0),
+		"a time beyond all":    numbers(text(append(numbers(numbers(text(head, "k", "v"), 1<<63), 2, 3, 2, 2, 3, 1, 1, 4096, 0), sums...), "", ""), 0, 0),
 	} {
 		if v, err := Parse(sign(body)); !errors.Is(err, ErrDocument) {
 			t.Errorf("%s: %+v, %v", name, v, err)
@@ -168,6 +179,10 @@ func TestVersionsThatCantBeWritten(t *testing.T) {
 		"places":        func(v *Version) { v.Places = v.Places[1:] },
 		"one place":     func(v *Version) { v.Places = []Place{v.Places[0], v.Places[0], v.Places[2]} },
 		"store":         func(v *Version) { v.Places = []Place{{"", "x"}, v.Places[1], v.Places[2]} },
+		"half a place":  func(v *Version) { v.Places = []Place{{"s", ""}, v.Places[1], v.Places[2]} },
+		"too few":       func(v *Version) { v.Places = []Place{{}, {}, v.Places[2]} },
+		"cut":           func(v *Version) { v.Shape.Cut = 0 },
+		"cut of spread": func(v *Version) { v.Shape.Cut = 1 },
 		"coding":        func(v *Version) { v.Coding.K = 9 },
 		"shape":         func(v *Version) { v.Shape.Size = -1 },
 		"layout":        func(v *Version) { v.Coding = SharedCoding() },

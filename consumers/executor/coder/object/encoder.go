@@ -36,7 +36,7 @@ func NewEncoder(c Coding, segment int64) (*Encoder, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if err := (Shape{Layout: c.Layout, N: c.N, K: c.K, Segment: segment}).Validate(); err != nil {
+	if err := c.shape(0, segment).Validate(); err != nil {
 		return nil, err
 	}
 	return &Encoder{coding: c, segment: segment, slab: slab{layout: c.Layout}, sha: sha256.New(), md5: md5.New(), ended: true}, nil //nolint:gosec // see the import
@@ -192,6 +192,15 @@ func encode(b *slab, s Shape) error {
 	return c.Encode(b.strips)
 }
 
+// Ended tells whether the segment that Next coded last is the object's last: if it is
+// also the first, the version may be written in more blobs, see Shape.Write.
+func (e *Encoder) Ended() bool { return e.ended }
+
+// Blob are the bytes of the segment that Next coded in a blob of a version of shape s,
+// until the next call of Next. The bytes of frames don't depend on how they are cut into
+// blobs.
+func (e *Encoder) Blob(s Shape, blob int) []byte { return e.Frames(s.Strips(blob)) }
+
 // Frames are the bytes to store for count strips from first of the segment that Next
 // coded, until the next call of Next. They are the chunk that Shape.Run says.
 func (e *Encoder) Frames(first, count int) []byte { return e.slab.frames(first, count) }
@@ -206,7 +215,10 @@ type Info struct {
 	ContentType string
 	// Metadata are the client's own, by name as the API gives them.
 	Metadata map[string]string
-	// Places is where each blob lies, Shape.Blobs of them in order.
+	// Cut is the version's Shape.Cut; 0 stands for the one that is meant.
+	Cut int
+	// Places is where each blob lies, Shape.Blobs of them in order, those that haven't
+	// landed as the zero Place.
 	Places []Place
 }
 
@@ -219,6 +231,9 @@ func (e *Encoder) Finish(info Info) (*Version, error) {
 	}
 	v := e.version
 	v.Shape = e.coding.shape(e.size, e.segment)
+	if info.Cut != 0 {
+		v.Shape.Cut = info.Cut
+	}
 	v.Sums = append([]uint64(nil), e.version.Sums...)
 	e.sha.Sum(v.SHA256[:0])
 	e.md5.Sum(v.MD5[:0])

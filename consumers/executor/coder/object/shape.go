@@ -7,7 +7,8 @@ import "fmt"
 type Layout uint8
 
 const (
-	// Shared is one blob whose ranges are the chunks of every (n,k).
+	// Shared is one store, where the strips of a segment lie on end in few blobs whose
+	// ranges are the chunks of every (n,k).
 	Shared Layout = 1
 	// Spread is one blob a strip, each in a store of its own.
 	Spread Layout = 2
@@ -75,12 +76,15 @@ func (c Coding) Validate() error {
 
 // shape is the shape of a version of size bytes that is meant to be stored so.
 func (c Coding) shape(size, segment int64) Shape {
-	s := Shape{Layout: c.Layout, N: c.N, K: c.K, Segment: segment, Size: size}
+	s := Shape{Layout: c.Layout, N: c.N, K: c.K, Cut: 1, Segment: segment, Size: size}
 	if size < int64(c.K)*minStrip {
 		s.K = 1
 		if c.Layout == Shared {
 			s.N = SharedStrips / SharedData
 		}
+	}
+	if c.Layout == Spread {
+		s.Cut = s.K
 	}
 	return s
 }
@@ -90,6 +94,11 @@ type Shape struct {
 	Layout Layout
 	// N strips a segment, any K of which rebuild it. K = 1 means copies.
 	N, K int
+	// Cut is in how many blobs the K data strips lie, K/Cut on end in each; the parity
+	// strips lie so too, so that there are N/(K/Cut) blobs. In shared it is 1 as meant
+	// (a blob of data, a blob of parity), and the k of the write in a staged version,
+	// which has one segment. In spread every strip has its blob: Cut = K.
+	Cut int
 	// Segment is how many bytes are coded together; the last segment has what is
 	// left. Size is the object's. Both in bytes.
 	Segment, Size int64
@@ -107,7 +116,7 @@ func (s Shape) Validate() error {
 	if s.Size/s.Segment > MaxStrips || s.Segments()*s.N > MaxStrips {
 		return fmt.Errorf("%w: %d bytes in segments of %d", ErrTooLarge, s.Size, s.Segment)
 	}
-	return nil
+	return s.validateCut()
 }
 
 // Segments counts the segments; an empty object has none.
@@ -121,13 +130,10 @@ func (s Shape) Segments() int {
 
 // Blobs counts the blobs that stores keep of the version.
 func (s Shape) Blobs() int {
-	switch {
-	case s.Size == 0:
+	if s.Size == 0 {
 		return 0
-	case s.Layout == Shared:
-		return 1
 	}
-	return s.N
+	return s.N / s.perBlob()
 }
 
 // SegmentBytes is how many bytes of the object a segment holds, without padding.
@@ -151,12 +157,7 @@ func (s Shape) stripOf(bytes int64) int64 {
 func (s Shape) FrameBytes(segment int) int64 { return s.StripBytes(segment) + TrailerBytes }
 
 // perBlob is how many frames of a segment lie in one blob.
-func (s Shape) perBlob() int64 {
-	if s.Layout == Shared {
-		return int64(s.N)
-	}
-	return 1
-}
+func (s Shape) perBlob() int { return s.K / s.Cut }
 
 // BlobBytes is how many bytes each blob has.
 func (s Shape) BlobBytes() int64 {
@@ -164,12 +165,12 @@ func (s Shape) BlobBytes() int64 {
 	if last < 0 {
 		return 0
 	}
-	return s.segmentAt(last) + s.perBlob()*s.FrameBytes(last)
+	return s.segmentAt(last) + int64(s.perBlob())*s.FrameBytes(last)
 }
 
 // segmentAt is where a segment begins in a blob. All segments but the last are full.
 func (s Shape) segmentAt(segment int) int64 {
-	return int64(segment) * s.perBlob() * (s.stripOf(s.Segment) + TrailerBytes)
+	return int64(segment) * int64(s.perBlob()) * (s.stripOf(s.Segment) + TrailerBytes)
 }
 
 // Chunk is a run of strips of one segment that lies on end in one blob: what one task
@@ -181,35 +182,29 @@ type Chunk struct {
 	Offset, Bytes int64
 }
 
-// Run is where count strips from first of a segment lie. In the spread layout there is
-// no run longer than 1. It returns ErrRange for what the version doesn't have.
+// Run is where count strips from first of a segment lie. A run lies in one blob: in the
+// spread layout there is none longer than 1, in shared none longer than K/Cut. It
+// returns ErrRange for what the version doesn't have.
 func (s Shape) Run(segment, first, count int) (Chunk, error) {
+	per := s.perBlob()
 	if segment < 0 || segment >= s.Segments() || first < 0 || count < 1 || first > s.N-count ||
-		(s.Layout == Spread && count != 1) {
+		first/per != (first+count-1)/per {
 		return Chunk{}, fmt.Errorf("%w: strips %d and %d after it of segment %d", ErrRange, first, count-1, segment)
 	}
-	c := Chunk{Segment: segment, First: first, Count: count}
 	frame := s.FrameBytes(segment)
-	c.Offset, c.Bytes = s.segmentAt(segment), int64(count)*frame
-	if s.Layout == Shared {
-		c.Offset += int64(first) * frame
-	} else {
-		c.Blob = first
-	}
-	return c, nil
+	return Chunk{
+		Segment: segment, First: first, Count: count,
+		Blob: first / per, Offset: s.segmentAt(segment) + int64(first%per)*frame, Bytes: int64(count) * frame,
+	}, nil
 }
 
-// Clamp turns the (n,k) of a table into the nearest that the version has: k is at most
-// what is asked for and divides K, n at least k and at most the disjoint chunks there
-// are. In spread k is the version's own.
+// Clamp turns the (n,k) of a table into the nearest that the version has: k is a
+// multiple of Cut, at least Cut and else at most what is asked for, so that every chunk
+// lies in one blob; n is at least k and at most the disjoint chunks there are. In spread
+// k is the version's own. Version.Clamp knows which blobs landed, too.
 func (s Shape) Clamp(n, k int) (int, int) {
-	if s.Layout == Spread {
-		return min(max(n, s.K), s.N), s.K
-	}
-	k = min(max(k, 1), maxChunks, s.K)
-	for s.K%k != 0 {
-		k--
-	}
+	// All multiples of Cut up to maxChunks divide the K of shared.
+	k = max(min(k, maxChunks, s.K)/s.Cut, 1) * s.Cut
 	return min(max(n, k), s.N/(s.K/k)), k
 }
 

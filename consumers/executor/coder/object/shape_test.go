@@ -15,8 +15,12 @@ func TestChunksTileTheirBlobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.SampledFrom(codings()).Draw(t, "coding")
 		s := c.shape(rapid.Int64Range(1, 5*8192).Draw(t, "size"), 8192)
+		s, _, _ = s.Write(rapid.IntRange(0, 13).Draw(t, "written n"), rapid.IntRange(0, 7).Draw(t, "written k"))
 		if err := s.Validate(); err != nil {
 			t.Fatal(err)
+		}
+		if s.Blobs()*s.K != s.N*s.Cut {
+			t.Fatalf("%+v: %d blobs", s, s.Blobs())
 		}
 		ends := make([]int64, s.Blobs())
 		object := int64(0)
@@ -97,7 +101,7 @@ func TestPiecesStopWhenTold(t *testing.T) {
 func TestOutOfRange(t *testing.T) {
 	t.Parallel()
 	shared, spread := SharedCoding().shape(10_000, 4096), SpreadCoding(4, 2).shape(10_000, 4096)
-	for i, r := range [][3]int{{-1, 0, 1}, {3, 0, 1}, {0, -1, 1}, {0, 0, 0}, {0, 120, 1}, {0, 61, 60}} {
+	for i, r := range [][3]int{{-1, 0, 1}, {3, 0, 1}, {0, -1, 1}, {0, 0, 0}, {0, 120, 1}, {0, 61, 60}, {0, 59, 2}} {
 		if _, err := shared.Run(r[0], r[1], r[2]); !errors.Is(err, ErrRange) {
 			t.Errorf("%d: %v", i, err)
 		}
@@ -124,24 +128,31 @@ func TestShapesThatThereArent(t *testing.T) {
 	t.Parallel()
 	for i, s := range []Shape{
 		{},
-		{Shared, 120, 60, MinSegment - 1, 1},
-		{Shared, 120, 60, MaxSegment + 1, 1},
-		{Shared, 120, 60, MinSegment, -1},
-		{Shared, 119, 60, MinSegment, 1},
-		{Shared, 4, 2, MinSegment, 1},
-		{Spread, 2, 3, MinSegment, 1},
-		{Spread, 65, 3, MinSegment, 1},
-		{Spread, 3, 0, MinSegment, 1},
-		{Layout(3), 3, 2, MinSegment, 1},
+		{Shared, 120, 60, 1, MinSegment - 1, 1},
+		{Shared, 120, 60, 1, MaxSegment + 1, 1},
+		{Shared, 120, 60, 1, MinSegment, -1},
+		{Shared, 119, 60, 1, MinSegment, 1},
+		{Shared, 4, 2, 1, MinSegment, 1},
+		{Shared, 120, 60, 0, MinSegment, 4000},
+		{Shared, 120, 60, 7, MinSegment, 4000},
+		{Shared, 120, 60, -1, MinSegment, 4000},
+		{Shared, 120, 60, 2, MinSegment, MinSegment + 1},
+		{Shared, 2, 1, 2, MinSegment, 10},
+		{Spread, 4, 2, 1, MinSegment, 4000},
+		{Spread, 4, 2, 4, MinSegment, 4000},
+		{Spread, 2, 3, 3, MinSegment, 1},
+		{Spread, 65, 3, 3, MinSegment, 1},
+		{Spread, 3, 0, 0, MinSegment, 1},
+		{Layout(3), 3, 2, 2, MinSegment, 1},
 	} {
 		if err := s.Validate(); !errors.Is(err, ErrCoding) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
 	for i, s := range []Shape{
-		{Shared, 120, 60, MinSegment, 1 << 62},
-		{Shared, 120, 60, MinSegment, MaxStrips / 120 * MinSegment * 2},
-		{Spread, 64, 32, MinSegment, MaxStrips * MinSegment},
+		{Shared, 120, 60, 1, MinSegment, 1 << 62},
+		{Shared, 120, 60, 1, MinSegment, MaxStrips / 120 * MinSegment * 2},
+		{Spread, 64, 32, 32, MinSegment, MaxStrips * MinSegment},
 	} {
 		if err := s.Validate(); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("%d: %v", i, err)
@@ -174,6 +185,32 @@ func TestClamp(t *testing.T) {
 	} {
 		if a, b := c.coding.shape(1<<20, 1<<20).Clamp(c.n, c.k); a != c.a || b != c.b {
 			t.Errorf("%v: (%d,%d) became (%d,%d), want (%d,%d)", c.coding, c.n, c.k, a, b, c.a, c.b)
+		}
+	}
+}
+
+// TestClampOfStaged: k is a multiple of the cut, and n what landed blobs have.
+func TestClampOfStaged(t *testing.T) {
+	t.Parallel()
+	whole := put(t, SharedCoding(), 4096, "k", "v", noise(53, 4096))
+	for _, c := range []struct{ cut, landed, n, k, a, b int }{
+		{1, 2, 12, 6, 12, 6},
+		{1, 1, 12, 6, 6, 6},
+		{1, 1, 2, 1, 1, 1},
+		{2, 4, 12, 6, 12, 6},
+		{2, 4, 10, 5, 8, 4},
+		{2, 3, 12, 6, 9, 6},
+		{2, 2, 1, 1, 2, 2},
+		{3, 4, 10, 5, 4, 3},
+		{4, 8, 12, 6, 8, 4},
+		{4, 5, 1, 1, 4, 4},
+		{5, 6, 12, 6, 6, 5},
+		{6, 9, 2, 1, 6, 6},
+		{6, 9, 12, 6, 9, 6},
+	} {
+		s := whole.staged(t, 12, c.cut, func(blob int) bool { return blob < c.landed })
+		if a, b := s.Clamp(c.n, c.k); a != c.a || b != c.b {
+			t.Errorf("%d of cut %d: (%d,%d) became (%d,%d), want (%d,%d)", c.landed, c.cut, c.n, c.k, a, b, c.a, c.b)
 		}
 	}
 }

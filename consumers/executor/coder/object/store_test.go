@@ -65,10 +65,33 @@ func putWith(t tester, e *Encoder, key, id string, data []byte) stored {
 		}
 	}
 	info := Info{Time: written, ContentType: "text/plain", Metadata: map[string]string{"b": "2", "a": "1"}}
-	for i := range blobs {
-		info.Places = append(info.Places, Place{fmt.Sprintf("store-%d", i), fmt.Sprintf("blobs/%s/%d", id, i)})
-	}
+	info.Places = placesOf(id, len(blobs))
 	v, err := e.Finish(info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stored{v, blobs}
+}
+
+func placesOf(id string, n int) (places []Place) {
+	for i := range n {
+		places = append(places, Place{fmt.Sprintf("store-%d", i), fmt.Sprintf("blobs/%s/%d", id, i)})
+	}
+	return places
+}
+
+// staged is what was put, as a write in (n,k) of which only some blobs landed leaves it.
+func (s stored) staged(t tester, n, k int, landed func(blob int) bool) stored {
+	t.Helper()
+	shape, n, _ := s.Shape.Write(n, k)
+	blobs, places := make([][]byte, shape.Blobs()), make([]Place, shape.Blobs())
+	for i, p := range placesOf(s.ID, n) {
+		if landed(i) {
+			first, count := shape.Strips(i)
+			blobs[i], places[i] = bytes.Join(inOrder(s)[first:first+count], nil), p
+		}
+	}
+	v, err := s.Lie(shape.Cut, places)
 	if err != nil {
 		t.Fatal(err)
 	}

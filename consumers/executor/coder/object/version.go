@@ -47,7 +47,9 @@ type Version struct {
 	ETag        string
 	ContentType string
 	Metadata    map[string]string
-	// Places has one entry a blob.
+	// Places has one entry a blob. The zero Place says that the blob hasn't landed: it
+	// is in no store, and no chunk of it may be chosen. Those that landed are enough to
+	// rebuild the others.
 	Places []Place
 	// Sums are the checksums of the frames, N a segment.
 	Sums []uint64
@@ -56,8 +58,10 @@ type Version struct {
 // Validate returns ErrDocument, wrapping ErrCoding or ErrTooLarge where it is that, if
 // no document can hold the version.
 func (v *Version) Validate() error {
+	if err := v.validateShape(); err != nil {
+		return err // what follows counts blobs
+	}
 	for _, err := range [...]error{
-		v.validateShape(),
 		checkName("key", v.Key, maxKey),
 		checkName("version id", v.ID, maxID),
 		checkText("etag", v.ETag, maxETag),
@@ -107,7 +111,12 @@ func (v *Version) validatePlaces() error {
 	if len(v.Places) != v.Shape.Blobs() {
 		return fmt.Errorf("%w: %d places of %d blobs", ErrDocument, len(v.Places), v.Shape.Blobs())
 	}
+	landed := 0
 	for i, p := range v.Places {
+		if p == (Place{}) {
+			continue
+		}
+		landed++
 		if err := errors.Join(checkName("store", p.Store, maxStore), checkName("blob key", p.Key, maxKey)); err != nil {
 			return err
 		}
@@ -116,6 +125,9 @@ func (v *Version) validatePlaces() error {
 				return fmt.Errorf("%w: two blobs at %s/%s", ErrDocument, p.Store, p.Key)
 			}
 		}
+	}
+	if len(v.Places) > 0 && landed < v.Shape.Cut {
+		return fmt.Errorf("%w: %d blobs landed, %d rebuild the version", ErrDocument, landed, v.Shape.Cut)
 	}
 	return nil
 }
@@ -134,11 +146,11 @@ func checkName(what, s string, most int) error {
 	return checkText(what, s, most)
 }
 
-// AsMeant tells whether the version lies as this coding would store it today: what
-// scrub counts down to 0. Another size of segments alone is no reason to code again.
+// AsMeant tells whether the version lies as this coding would store it today, with all
+// its blobs: what scrub counts down to 0. Another size of segments alone is no reason to
+// code again.
 func (v *Version) AsMeant(c Coding) bool {
-	want := c.shape(v.Shape.Size, v.Shape.Segment)
-	return v.Shape.Layout == want.Layout && v.Shape.N == want.N && v.Shape.K == want.K
+	return v.Shape == c.shape(v.Shape.Size, v.Shape.Segment) && v.Lacking() == 0
 }
 
 // Whole checks the bytes of a whole read against the SHA-256, as an io.Writer beside
