@@ -56,7 +56,7 @@ func BenchmarkTake(b *testing.B) {
 			b.Run(fmt.Sprintf("people=%d/%s", people, group), func(b *testing.B) {
 				w := &worker{book: ledger.New(ledger.ConfigOf(group, 0, 0, window.Widths{})), newest: window.NullInt}
 				w.state, _ = rollup.New(group, window.Widths{})
-				w.decoder.Columns(w.state.Columns()...)
+				w.state.Columns(&w.decoder)
 				h := event.Header{Schema: event.RequestSchema, Encoding: event.EncodingS2, Run: "R", Rows: event.MaxRows}
 				b.ReportAllocs()
 				b.ResetTimer()

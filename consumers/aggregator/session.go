@@ -97,7 +97,7 @@ func (w *worker) claim(ctx context.Context) error {
 	if w.state, err = rollup.New(w.opts.Group, w.opts.Client.Widths()); err != nil {
 		return err
 	}
-	w.decoder.Columns(w.state.Columns()...)
+	w.state.Columns(&w.decoder)
 	w.told, w.newest, w.unread = w.book.Total(), window.NullInt, 0
 	w.ticked, w.leaving, w.parked = false, false, false
 	w.flight = make(chan landed, 1)

@@ -17,17 +17,52 @@ type Decoder struct {
 	reader columnar.Reader
 	raw    []byte
 	skip   [numColumns]bool
-	fill   filler
-	lines  lineReader
+	// without is skip for batches in which no row has a value in column key,
+	// where keyed says that there is such a distinction.
+	without [numColumns]bool
+	key     Column
+	keyed   bool
+	fill    filler
+	lines   lineReader
 }
 
 // Columns restricts decoding to the named columns of request/1 and time, which
 // is always there; the others stay nil. Without names all are decoded. A name
 // that is no column panics: it is a fault of the caller's.
 func (d *Decoder) Columns(names ...string) {
+	d.keyed = false
 	for i, f := range requestFields {
 		d.skip[i] = len(names) > 0 && i != colTime && !slices.Contains(names, f.Name)
 	}
+	mustKnow(names...)
+}
+
+// ColumnsWith adds columns to those of Columns, to be decoded only of batches in which
+// some row has a value in column key: rows of one sort have columns that others leave
+// empty. Of other batches they stay nil, and key is absent in all rows.
+func (d *Decoder) ColumnsWith(key string, names ...string) {
+	mustKnow(append([]string{key}, names...)...)
+	d.key, _ = ColumnNamed(key)
+	d.skip[d.key], d.keyed = false, true
+	d.without = d.skip
+	for _, n := range names {
+		c, _ := ColumnNamed(n)
+		d.skip[c] = false
+	}
+}
+
+// skips are the columns that are not decoded of a batch.
+func (d *Decoder) skips(batch *columnar.Batch) *[numColumns]bool {
+	if d.keyed {
+		if c := batch.Column(d.key.String()); c == nil || c.Nulls == batch.Rows {
+			return &d.without
+		}
+	}
+	return &d.skip
+}
+
+// mustKnow panics for a name that is no column: it is a fault of the caller's.
+func mustKnow(names ...string) {
 	for _, n := range names {
 		if !slices.ContainsFunc(requestFields[:], func(f columnar.Field) bool { return f.Name == n }) {
 			panic("event: request/1 has no column " + n)
@@ -57,7 +92,7 @@ func (d *Decoder) Decode(body []byte, encoding string, into *Requests) error {
 	if err != nil {
 		return undecodable(err)
 	}
-	if err := d.fill.requests(into, batch, &d.skip); err != nil {
+	if err := d.fill.requests(into, batch, d.skips(batch)); err != nil {
 		into.clear()
 		return undecodable(err)
 	}

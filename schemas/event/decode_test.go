@@ -181,6 +181,40 @@ func TestColumnsLeavesTheOthersOut(t *testing.T) {
 	d.Columns("owners")
 }
 
+// What only some rows have is decoded only of batches with such rows.
+func TestColumnsOfRowsOfOneSort(t *testing.T) {
+	var plain, tasks event.Requests
+	r := event.NewRequest(1)
+	r.ToServer, r.N, r.K = "east-1", 6, 3
+	plain.Append(&r)
+	tasks.Append(&r)
+	r.Outcome = "done"
+	tasks.Append(&r)
+	var e event.Encoder
+	var d event.Decoder
+	d.Columns("bytes")
+	d.ColumnsWith("outcome", "to_server", "n")
+	for range 2 { // In turn: what one batch has, the next may lack.
+		var got event.Requests
+		for _, b := range []*event.Requests{&plain, &tasks} {
+			body, err := e.Encode(nil, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Decode(body, event.EncodingS2, &got); err != nil {
+				t.Fatal(err)
+			}
+			if got.K != nil || len(got.Bytes) != b.Len() || len(got.Outcome.Codes) != b.Len() {
+				t.Errorf("columns that were not asked for, or not those that were: %+v", got)
+			}
+			with := b == &tasks
+			if (got.N != nil) != with || (got.ToServer.Codes != nil) != with || with && (got.N[1] != 6 || got.ToServer.At(1) != "east-1" || got.Outcome.At(1) != "done") {
+				t.Errorf("with tasks %v: %+v", with, got)
+			}
+		}
+	}
+}
+
 // A decoder that is used for two batches must not let one change the other.
 func TestBatchesOfOneDecoderAreApart(t *testing.T) {
 	var e event.Encoder

@@ -75,12 +75,12 @@ func newFast() *fast {
 	return &fast{frames: frames[fastWindow]{width: window.Delay.Width.Microseconds()}, storage: newStorage()}
 }
 
-func (*fast) Columns() []string {
-	return []string{
+func (*fast) Columns(d *event.Decoder) {
+	d.Columns(
 		"time", "mark", "from_component", "from_site", "to_component", "to_site",
 		"wait_us", "service_us", "network_us", "status",
-		"to_server", "op", "bytes", "outcome", "n", "k",
-	}
+	)
+	d.ColumnsWith("outcome", "to_server", "op", "bytes", "n", "k")
 }
 
 func (s *fast) Size() int {

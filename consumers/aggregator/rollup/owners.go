@@ -79,8 +79,8 @@ func newOwners(widths window.Widths) *owners {
 	return &owners{widths: widths, frames: frames[ownersWindow]{width: widths.Of(window.Traffic).Microseconds()}}
 }
 
-func (*owners) Columns() []string {
-	return []string{"time", "mark", "user", "owner", "lat", "lon", "to_site", "op", "bytes", "outcome"}
+func (*owners) Columns(d *event.Decoder) {
+	d.Columns("time", "mark", "user", "owner", "lat", "lon", "to_site", "op", "bytes", "outcome")
 }
 
 func (s *owners) Size() int {

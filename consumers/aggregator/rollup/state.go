@@ -11,8 +11,8 @@ import (
 
 // State is what one group has added up since the last Tables.
 type State interface {
-	// Columns names the columns of request/1 that Add reads.
-	Columns() []string
+	// Columns tells a decoder the columns of request/1 that Add reads.
+	Columns(d *event.Decoder)
 	// Add adds a batch, each row by its class, and returns how many delay
 	// samples were left out, being negative or absurd.
 	Add(b *event.Requests, class []ledger.Class) (excluded int64)
