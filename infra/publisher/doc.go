@@ -51,6 +51,9 @@
 // that waits behind an earlier one of its spool says that it is there, so that the
 // end of that one doesn't let windows pass.
 //
+// The state of queues goes out beside the requests of a live run ([Publisher.Gauge]),
+// in batches of their own under the same numbering.
+//
 // A batch may be sent more than once, never under another sequence: aggregators
 // count the repeats as duplicates.
 package publisher

@@ -18,6 +18,7 @@ type entry struct {
 	rows      int
 	from, to  int64 // least and greatest time of its rows, µs
 	raw       *event.Requests
+	gauges    *event.Gauges // in raw's place
 	header    *event.Header // nil once it is in the spool and announces nothing
 
 	// A mark has this. Its message is made when it is sent.
@@ -51,11 +52,17 @@ type entry struct {
 
 // cost is what the batch takes in memory before it is encoded, estimated.
 func (e *entry) cost() int64 {
-	if e.raw == nil {
-		return batchCost
+	switch {
+	case e.raw != nil:
+		return batchCost + int64(e.raw.Size())
+	case e.gauges != nil:
+		return batchCost + int64(e.gauges.Len())*gaugeCost
 	}
-	return batchCost + int64(e.raw.Size())
+	return batchCost
 }
+
+// gaugeCost is what a gauge takes in its batch's columns.
+const gaugeCost = 7*8 + 2*4
 
 // readyHeap holds entries that can be sent, the oldest first.
 type readyHeap []*entry

@@ -72,7 +72,7 @@ func (o *outbox) cut(e *entry) {
 	defer o.mu.Unlock()
 	o.enter(e)
 	if o.live && o.queued.Load() >= o.queueMax {
-		e.raw = nil
+		e.raw, e.gauges = nil, nil
 		o.drop(e, DropQueue)
 		return
 	}

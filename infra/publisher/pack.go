@@ -14,7 +14,7 @@ import (
 // pack encodes batches in the order in which they were cut until ctx ends. One
 // with a spool goes on while the bus is away, into the spool; a replay's waits.
 func (p *Publisher) pack(ctx context.Context) {
-	var enc event.Encoder
+	var enc packer
 	var body []byte
 	for {
 		for e := p.out.nextRaw(); e != nil; e = p.out.nextRaw() {
@@ -22,12 +22,11 @@ func (p *Publisher) pack(ctx context.Context) {
 				return
 			}
 			var err error
-			if body, err = enc.Encode(body[:0], e.raw); err != nil {
+			if body, err = enc.encode(body[:0], e); err != nil {
 				p.cannotEncode(e, err)
 				continue
 			}
-			p.giveBatch(e.raw)
-			e.raw = nil
+			p.strip(e)
 			p.encoded(e, body)
 		}
 		if p.spool != nil {
@@ -39,6 +38,27 @@ func (p *Publisher) pack(ctx context.Context) {
 		case <-p.out.packWake:
 		}
 	}
+}
+
+// packer encodes batches of both kinds.
+type packer struct {
+	requests event.Encoder
+	gauges   event.GaugeEncoder
+}
+
+func (k *packer) encode(dst []byte, e *entry) ([]byte, error) {
+	if e.gauges != nil {
+		return k.gauges.Encode(dst, e.gauges)
+	}
+	return k.requests.Encode(dst, e.raw)
+}
+
+// strip takes the columns from a batch that needs them no more.
+func (p *Publisher) strip(e *entry) {
+	if e.raw != nil {
+		p.giveBatch(e.raw)
+	}
+	e.raw, e.gauges = nil, nil
 }
 
 // waitForMemory waits until encoded bodies are within their bound.
@@ -101,8 +121,7 @@ func (p *Publisher) cannotEncode(e *entry, err error) {
 		return
 	}
 	p.o.Logger.Error().Err(err).Int("partition", e.partition).Uint64("seq", e.seq).Msg("batch cannot be encoded")
-	p.giveBatch(e.raw)
-	e.raw = nil
+	p.strip(e)
 	p.out.dropNow(e, DropEncode)
 }
 

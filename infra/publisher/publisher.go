@@ -157,9 +157,7 @@ func (p *Publisher) waitForRoom(ctx context.Context) error {
 // and what cannot be kept is dropped, counted by reason and announced.
 func (p *Publisher) Publish(r *event.Request) {
 	if err := r.Check(); err != nil {
-		p.count.invalid.Add(1)
-		p.count.rows.WithLabelValues("invalid", "").Inc()
-		p.malformed.Add(1)
+		p.invalid()
 		return
 	}
 	n := event.Partition(r.Owner, r.User, r.Trace, len(p.slots))

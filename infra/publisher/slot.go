@@ -20,7 +20,8 @@ type slot struct {
 	from, to int64 // of the open batch's rows
 	horizon  int64 // what the last cut or mark announced; not of a replay
 	lastCut  time.Time
-	rows     int // of the last batch, which the next one makes room for
+	rows     int           // of the last batch, which the next one makes room for
+	gauges   *event.Gauges // of partition 0 of a live run, waiting for the next cut
 }
 
 // add appends a row and cuts if the batch is full. The slot's lock is held.
@@ -44,6 +45,9 @@ func (p *Publisher) add(n int, s *slot, r *event.Request) {
 // cut closes the open batch, gives it its sequence and passes it on. The slot's
 // lock is held. An empty batch is cut only where malformed lines wait for one.
 func (p *Publisher) cut(n int, s *slot) {
+	if s.gauges != nil {
+		p.cutGauges(n, s)
+	}
 	empty := s.open == nil || s.open.Len() == 0
 	if empty && (n != 0 || p.malformed.Load() == 0) {
 		return
