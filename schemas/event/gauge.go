@@ -25,7 +25,8 @@ type Gauge struct {
 	// PotentialOverdue is by how much (µs) queued requests would miss their
 	// limits (PAPERS §2, control module 2).
 	PotentialOverdue int64
-	// Backlog is the chunk tasks in front of a store (PAPERS §3).
+	// Backlog is the requests that wait in a coder's queue (PAPERS §3); Server is then
+	// the coder.
 	Backlog int64
 }
 

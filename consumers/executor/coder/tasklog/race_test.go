@@ -1,0 +1,5 @@
+//go:build race
+
+package tasklog_test
+
+const raced = true
