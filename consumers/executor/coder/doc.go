@@ -18,7 +18,7 @@
 // Memory. A request is one segment (at most 8 MiB). A body is read into the encoder
 // before its segment enters the queue, so that a slow client holds no connection, and
 // reads look one segment ahead. Encoders and decoders come from pools; no more of them
-// are in use than Options.Buffers.
+// are in use than Options.Memory has room for.
 //
 // States: Open, then Run until its context ends, beside calls by any number of
 // goroutines; Close after that. Failures: the sentinels in errors.go. A store that fails

@@ -10,6 +10,7 @@ import (
 
 	"penstock/consumers/executor/coder/chunks"
 	"penstock/consumers/executor/coder/object"
+	"penstock/consumers/executor/coder/queue"
 	"penstock/infra/clock"
 )
 
@@ -28,6 +29,16 @@ type Options struct {
 	N, K   int
 	// Durability says how many blobs must have landed before a write is answered.
 	Durability Durability
+
+	// Connections is L, how many chunk tasks run at a time; 0: 16. Background is how
+	// many of them may be work that nobody waits for; 0: a quarter. MaxWaiting is how
+	// many requests may wait before others get ErrBusy; 0: 1,000.
+	Connections, Background, MaxWaiting int
+	// Chooser picks the code of each request. Needed.
+	Chooser queue.Chooser
+	// Observe gets the record of each chunk task that ran, from several goroutines.
+	Observe func(queue.Record)
+
 	// Segment is how many bytes are coded together; 0: object.DefaultSegment.
 	Segment int64
 	// CatalogSync makes the answer to a write wait until the change log that names it
@@ -44,9 +55,11 @@ type Options struct {
 	Patience time.Duration
 	// Retry is the pause before background work that failed is tried again; 0: 5 s.
 	Retry time.Duration
-	// Buffers is the most segments in memory; 0: 4 a connection. A segment
-	// takes N/K times its bytes.
-	Buffers int
+	// Memory is the most bytes of coded segments that requests hold, those of slow
+	// clients among them; 0: 512 MiB. A segment takes N/K times its bytes.
+	Memory int64
+	// Grace is for how long requests go on when Run's context has ended; 0: 5 s.
+	Grace time.Duration
 
 	// Clock, Logger and Metrics may be left out.
 	Clock   clock.Clock

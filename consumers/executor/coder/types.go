@@ -3,6 +3,8 @@ package coder
 import (
 	"io"
 	"time"
+
+	"penstock/consumers/executor/coder/catalog"
 )
 
 // MinPart is the fewest bytes of a part of a multipart upload that isn't its last.
@@ -12,14 +14,10 @@ const MinPart = 5 << 20
 const MaxParts = 10_000
 
 // Headers are the standard headers that a client gave an object and gets back.
-type Headers struct {
-	ContentType        string
-	CacheControl       string
-	ContentDisposition string
-	ContentEncoding    string
-	ContentLanguage    string
-	Expires            string
-}
+type Headers = catalog.Headers
+
+// Checksum is one of S3's, that a client gave or asked for beside the ETag.
+type Checksum = catalog.Checksum
 
 // Object is what is known of an object without reading it.
 type Object struct {
@@ -35,11 +33,17 @@ type Object struct {
 	Headers  Headers
 	// Metadata are the client's own (x-amz-meta-…), by name as they were given.
 	Metadata map[string]string
-	// Attributes are the front's own: kept and given back as they are, not sent to
-	// clients by the coder (checksums that a client gave, tags, …).
-	Attributes map[string]string
-	// Parts are the sizes of the parts that a multipart upload had, nil for others.
-	Parts []int64
+	// Checksums are what the client gave or asked for.
+	Checksums []Checksum
+	// Parts are the numbers and sizes of the parts that a multipart upload had, nil for
+	// others.
+	Parts []Piece
+}
+
+// Piece is a part of a finished multipart upload.
+type Piece struct {
+	Number int
+	Size   int64
 }
 
 // Conditions are those of RFC 9110; empty fields ask for nothing. ETags are lists as
@@ -55,17 +59,16 @@ type PutInput struct {
 	// Body is read to its end. Its errors end the Put, and nothing is stored.
 	Body io.Reader
 	// Size is how many bytes Body has, below 0: unknown.
-	Size       int64
-	Headers    Headers
-	Metadata   map[string]string
-	Attributes map[string]string
+	Size     int64
+	Headers  Headers
+	Metadata map[string]string
 	// Conditions are evaluated when the object becomes visible, in the same
 	// transaction: of two writers with IfNoneMatch "*" one wins. IfModifiedSince and
 	// IfUnmodifiedSince don't apply to writes.
 	Conditions Conditions
 	// Verify, if any, is told what was read when Body has ended, before the object
 	// becomes visible. Its error ends the Put, is returned wrapped, and nothing is
-	// stored. It may add to Object.Attributes.
+	// stored. It may set Object.Checksums.
 	Verify func(*Object, Sums) error
 }
 
@@ -120,7 +123,7 @@ type ListInput struct {
 }
 
 // Listing is what a bucket holds, keys by ascending bytes. Objects have no Headers,
-// Metadata, Attributes or Parts.
+// Metadata or Parts.
 type Listing struct {
 	Objects  []Object
 	Prefixes []string
@@ -142,7 +145,7 @@ type CopyInput struct {
 	From Conditions
 	// To are what PutInput says. Body and Size are not looked at.
 	To PutInput
-	// Replace takes headers, metadata and attributes from To; else the source's stay.
+	// Replace takes headers and metadata from To; else the source's stay.
 	Replace bool
 }
 
@@ -151,17 +154,14 @@ type UploadInput struct {
 	Bucket, Key string
 	Headers     Headers
 	Metadata    map[string]string
-	Attributes  map[string]string
+	// Checksum is the algorithm that the client announced, if any, and Composite whether
+	// the whole's is to be one of the parts' checksums.
+	Checksum  string
+	Composite bool
 }
 
 // Upload is a multipart upload under way.
-type Upload struct {
-	Bucket, Key, ID string
-	Begun           time.Time
-	Headers         Headers
-	Metadata        map[string]string
-	Attributes      map[string]string
-}
+type Upload = catalog.Upload
 
 // UploadsInput asks for the uploads under way in a bucket.
 type UploadsInput struct {
@@ -179,31 +179,29 @@ type PartInput struct {
 	Number int
 	Body   io.Reader
 	// Size is how many bytes Body has, below 0: unknown.
-	Size       int64
-	Attributes map[string]string
-	// Verify is that of PutInput; Object has Size, ETag and Attributes.
+	Size int64
+	// Verify is that of PutInput; of Object it has Size and ETag, and Checksums to set.
 	Verify func(*Object, Sums) error
 }
 
-// Part is a part of an upload.
-type Part struct {
-	Number     int
-	Size       int64
-	ETag       string
-	Modified   time.Time
-	Attributes map[string]string
-}
+// Part is a part of an upload. Version is the coder's own.
+type Part = catalog.Part
 
 // CompleteInput makes an object of parts.
 type CompleteInput struct {
 	Bucket, Key, Upload string
 	// Parts are Number and ETag of each, ascending.
-	Parts []Part
-	// Conditions and Verify are those of PutInput. Verify sees no Sums of the whole,
-	// which was never read in one.
+	Parts []PartRef
+	// Conditions are those of PutInput.
 	Conditions Conditions
-	Verify     func(*Object, []Part) error
+	// Verify, if any, is told the parts before the object becomes visible, inside the
+	// transaction: it must be quick and not call the coder. It may set
+	// Object.Checksums. Its error ends the call, and the upload stays.
+	Verify func(*Object, []Part) error
 }
+
+// PartRef names a part by its number, and its ETag if not empty.
+type PartRef = catalog.PartRef
 
 // ScrubOptions say what a scrub does.
 type ScrubOptions struct {

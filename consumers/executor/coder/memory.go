@@ -1,0 +1,123 @@
+package coder
+
+import (
+	"context"
+	"math/bits"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+
+	"penstock/consumers/executor/coder/object"
+)
+
+// memory bounds the bytes of segments that requests hold, and keeps the encoders and
+// decoders that have them. A request takes what its segments weigh before it takes
+// either, in the order of arrival, and never more while it holds some: so that none
+// waits for another that waits too.
+type memory struct {
+	most  int64
+	free  *semaphore.Weighted
+	code  object.Coding
+	seg   int64
+	parts [sizes]struct{ encoders, decoders, segments sync.Pool }
+}
+
+// sizes counts the classes of memory, by powers of two: what a small object uses must
+// not be as large as a segment.
+const sizes = 40
+
+func newMemory(most int64, code object.Coding, segment int64) *memory {
+	// Half of it must hold what a single request may ask for: a segment and two more.
+	most = max(most, 2*lease{segment: segment, code: code}.weight(copying))
+	return &memory{most: most, free: semaphore.NewWeighted(most), code: code, seg: segment}
+}
+
+// copying is the most segments that one request holds: two of its reading and three of
+// its writing.
+const copying = 5
+
+// lease is memory that a request holds.
+type lease struct {
+	m       *memory
+	held    int64
+	segment int64 // bytes of a segment
+	code    object.Coding
+}
+
+// weight is what so many segments weigh: the coded strips, trailers aside.
+func (l lease) weight(segments int64) int64 {
+	return segments * max(minWeight, l.segment*int64(l.code.N)/int64(l.code.K))
+}
+
+// minWeight stands for what a request needs beside its bytes.
+const minWeight = 16 << 10
+
+// take waits until memory for so many segments of so many bytes each is free.
+func (m *memory) take(ctx context.Context, code object.Coding, bytes, segments int64) (*lease, error) {
+	l := &lease{m: m, segment: min(max(bytes, 1), m.seg), code: code}
+	held := min(l.weight(segments), m.most)
+	if err := m.free.Acquire(ctx, held); err != nil {
+		return nil, err
+	}
+	l.held = held
+	return l, nil
+}
+
+// more takes memory for another segment if there is plenty; it doesn't wait.
+func (l *lease) more() bool {
+	w := l.weight(1)
+	if !l.m.free.TryAcquire(w) {
+		return false
+	}
+	l.held += w
+	return true
+}
+
+// give ends the lease. It may be called twice.
+func (l *lease) give() {
+	if l.held > 0 {
+		l.m.free.Release(l.held)
+		l.held = 0
+	}
+}
+
+// spare tells whether at least half of the memory is free: then the background may go
+// on with what stands in it.
+func (m *memory) spare() bool {
+	if !m.free.TryAcquire(m.most / 2) {
+		return false
+	}
+	m.free.Release(m.most / 2)
+	return true
+}
+
+func class(bytes int64) int { return min(bits.Len64(uint64(max(bytes, 1)))/2*2, sizes-1) } //nolint:gosec // positive
+
+// encoder takes an encoder for segments of so many bytes. It is given back by keep.
+func (l *lease) encoder() (*object.Encoder, error) {
+	if e, ok := l.m.parts[class(l.segment)].encoders.Get().(*object.Encoder); ok {
+		return e, nil
+	}
+	return object.NewEncoder(l.m.code, l.m.seg)
+}
+
+func (l *lease) keepEncoder(e *object.Encoder) { l.m.parts[class(l.segment)].encoders.Put(e) }
+
+// decoder takes a decoder of a version.
+func (l *lease) decoder(v *object.Version) (*object.Decoder, error) {
+	if d, ok := l.m.parts[class(l.segment)].decoders.Get().(*object.Decoder); ok {
+		return d, d.Reset(v)
+	}
+	return object.NewDecoder(v)
+}
+
+func (l *lease) keepDecoder(d *object.Decoder) { l.m.parts[class(l.segment)].decoders.Put(d) }
+
+func (l *lease) slab() *object.Segment {
+	if s, ok := l.m.parts[class(l.segment)].segments.Get().(*object.Segment); ok {
+		return s
+	}
+	return &object.Segment{}
+}
+
+func (l *lease) keepSlab(s *object.Segment) { l.m.parts[class(l.segment)].segments.Put(s) }

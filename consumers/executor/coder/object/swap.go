@@ -1,0 +1,16 @@
+package object
+
+// Segment is the memory of a coded segment that was taken from an encoder, so that it
+// can be stored while the encoder codes the next. The zero value holds nothing.
+type Segment struct{ slab slab }
+
+// Swap takes the segment that Next has coded, and gives the encoder the memory of s for
+// the next. Segments of different layouts must not be mixed.
+func (e *Encoder) Swap(s *Segment) {
+	layout := e.slab.layout
+	e.slab, s.slab = s.slab, e.slab
+	e.slab.layout = layout
+}
+
+// Frames are what Encoder.Frames was before Swap, until the memory is used again.
+func (s *Segment) Frames(first, count int) []byte { return s.slab.frames(first, count) }
