@@ -1,0 +1,107 @@
+package codes
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"penstock/consumers/decider/coding/threshold"
+	"penstock/consumers/executor/coder/queue"
+	"penstock/schemas/control"
+)
+
+// Options of a Chooser.
+type Options struct {
+	// Default is in force until there is another table, and after a ttl is over. Its
+	// epoch is 0. Needed.
+	Default control.CodingTable
+	// Smoothing is the weight of the newest backlog in the moving average, above 0 and
+	// at most 1. Defaults to threshold.Smoothing, 0.01.
+	Smoothing float64
+}
+
+// Chooser picks codes by the table in force. It is safe for concurrent use.
+type Chooser struct {
+	byDefault *table
+	weight    float64
+	force     atomic.Pointer[table]
+	backlog   atomic.Uint64 // the smoothed backlog, as bits of a float64
+}
+
+var _ queue.Chooser = (*Chooser)(nil)
+
+// New returns a chooser with its default in force and a backlog of 0. ErrOptions, and
+// ErrTable for a default that can't be.
+func New(o Options) (*Chooser, error) {
+	o.Smoothing = cmp.Or(o.Smoothing, threshold.Smoothing)
+	if !(o.Smoothing > 0 && o.Smoothing <= 1) {
+		return nil, fmt.Errorf("smoothing: got %v, expected above 0, at most 1: %w", o.Smoothing, ErrOptions)
+	}
+	t, err := newTable(&o.Default, 0, time.Time{})
+	if err != nil {
+		return nil, fmt.Errorf("default: %w", err)
+	}
+	c := &Chooser{byDefault: t, weight: o.Smoothing}
+	c.force.Store(t)
+	return c, nil
+}
+
+// Arrived smooths the backlog that a request found.
+func (c *Chooser) Arrived(backlog int) {
+	for {
+		was := c.backlog.Load()
+		q := math.Float64frombits(was)
+		// The conversion keeps the products from being fused: the same arrivals give
+		// the same backlog on any machine.
+		next := math.Float64bits(float64(c.weight*float64(backlog)) + float64((1-c.weight)*q))
+		if c.backlog.CompareAndSwap(was, next) {
+			return
+		}
+	}
+}
+
+// Choose is the code that a request of an operation gets now.
+func (c *Chooser) Choose(op queue.Op, idle int) queue.Code {
+	return c.force.Load().ops[op].code(math.Float64frombits(c.backlog.Load()), idle)
+}
+
+// Set brings a table into force, all of it at once, until a time. ErrTable if it can't
+// be; what is in force stays then.
+func (c *Chooser) Set(t *control.CodingTable, epoch uint64, until time.Time) error {
+	next, err := newTable(t, epoch, until)
+	if err != nil {
+		return err
+	}
+	c.force.Store(next)
+	return nil
+}
+
+// Expire puts the default in the place of a table whose time is over, and says whether
+// there was one.
+func (c *Chooser) Expire(now time.Time) bool {
+	t := c.force.Load()
+	return !t.until.IsZero() && !t.until.After(now) && c.force.CompareAndSwap(t, c.byDefault)
+}
+
+// giveWay puts the default in the place of whatever is in force.
+func (c *Chooser) giveWay() { c.force.Store(c.byDefault) }
+
+// State is what a chooser goes by.
+type State struct {
+	// Table is in force. It must not be changed.
+	Table control.CodingTable
+	// Epoch is its; 0 for the default.
+	Epoch uint64
+	// Until is when its ttl is over; zero for the default.
+	Until time.Time
+	// Backlog is the smoothed number of waiting requests.
+	Backlog float64
+}
+
+// State is what the chooser goes by now.
+func (c *Chooser) State() State {
+	t := c.force.Load()
+	return State{Table: t.coding, Epoch: t.epoch, Until: t.until, Backlog: math.Float64frombits(c.backlog.Load())}
+}

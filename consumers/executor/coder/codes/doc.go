@@ -1,0 +1,27 @@
+// Package codes chooses (n,k) for the coder's requests (DESIGN §4.4, PAPERS §3.4) by the
+// table in force, and brings tables of kind coding into force.
+//
+//	commands.coding.<coder> ─▶ executor ─▶ Target ─▶ Chooser ◀─ queue: a request arrived,
+//	                                         │                   one is admitted: which code?
+//	                                         └ ttl over: the configured default
+//
+// A [Chooser] keeps the backlog, smoothed at each arrival: q̄ = a·q + (1−a)·q̄. With
+// thresholds a request gets k = 1 + #{K[j] > q̄}, n alike of N, and then
+// n = max(k, min(n, ⌊r_max·k⌋)): fewer chunks the more requests wait. Greedy takes as
+// many chunks as connections are idle. A hedge takes the code of its thresholds and a
+// delay for the chunks beyond k. Static codes and copies are thresholds that are always
+// above the backlog. It takes no lock and allocates nothing per request.
+//
+// # States
+//
+// Of a table at a Chooser: in force; superseded; expired, when its ttl is over and the
+// default took its place. The smoothed backlog outlives tables: it is the queue's.
+// Tables are kept in a file over restarts, so that they are in force before the bus is
+// there, or without it, until their ttl is over.
+//
+// # Failures
+//
+// A table that can't be is rejected and the last good one stays. A table for a coder
+// that is not in this process is answered advised, with control.NotConcerned for a
+// reason. A file that can't be read or written holds nothing up: it is said and counted.
+package codes
