@@ -11,6 +11,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"penstock/infra/objectstore"
+	"penstock/infra/objectstore/s3/wire"
 )
 
 // small is how much of an object is read before a part's worth of memory is
@@ -59,8 +60,8 @@ func (b *bucket) PutBlob(ctx context.Context, owner, id string, r io.Reader) (si
 
 func (b *bucket) putWhole(ctx context.Context, key string, content []byte) error {
 	s := digests(content)
-	return b.send(ctx, "write object", func(ctx context.Context) error {
-		_, err := b.putFrom(withContent(ctx, content), key, bytes.NewReader(content), s, int64(len(content)), minio.PutObjectOptions{})
+	return b.wire.Send(ctx, "write object", func(ctx context.Context) error {
+		_, err := b.putFrom(wire.WithContent(ctx, content), key, bytes.NewReader(content), s, int64(len(content)), minio.PutObjectOptions{})
 		return err
 	})
 }
@@ -76,9 +77,9 @@ type upload struct {
 
 // run sends the full part that is read already and all that follows.
 func (u *upload) run(ctx context.Context, r io.Reader, part []byte) error {
-	err := u.send(ctx, "begin upload", func(ctx context.Context) (err error) {
-		u.id, err = u.core.NewMultipartUpload(ctx, u.o.Bucket, u.key, minio.PutObjectOptions{})
-		u.doubt = u.doubt || classify(err) == unknown
+	err := u.wire.Send(ctx, "begin upload", func(ctx context.Context) (err error) {
+		u.id, err = u.wire.NewMultipartUpload(ctx, u.o.Bucket, u.key, minio.PutObjectOptions{})
+		u.doubt = u.doubt || wire.Classify(err) == wire.Unknown
 		return err
 	})
 	if err != nil {
@@ -112,8 +113,8 @@ func (u *upload) part(ctx context.Context, content []byte) error {
 		return fmt.Errorf("%w: %d parts of %d bytes", ErrParts, u.o.maxParts, u.o.PartSize)
 	}
 	s := digests(content)
-	return u.send(ctx, "write part", func(ctx context.Context) error {
-		p, err := u.core.PutObjectPart(withContent(ctx, content), u.o.Bucket, u.key, u.id, number, bytes.NewReader(content), int64(len(content)),
+	return u.wire.Send(ctx, "write part", func(ctx context.Context) error {
+		p, err := u.wire.PutObjectPart(wire.WithContent(ctx, content), u.o.Bucket, u.key, u.id, number, bytes.NewReader(content), int64(len(content)),
 			minio.PutObjectPartOptions{Md5Base64: s.md5, Sha256Hex: s.sha256, DisableContentSha256: true})
 		if err != nil {
 			return err
@@ -128,12 +129,12 @@ func (u *upload) part(ctx context.Context, content []byte) error {
 // upload may be gone because the object is there.
 func (u *upload) complete(ctx context.Context) error {
 	doubt := false
-	return u.send(ctx, "complete upload", func(ctx context.Context) error {
-		_, err := u.core.CompleteMultipartUpload(ctx, u.o.Bucket, u.key, u.id, u.parts, minio.PutObjectOptions{})
-		switch classify(err) {
-		case unknown:
+	return u.wire.Send(ctx, "complete upload", func(ctx context.Context) error {
+		_, err := u.wire.CompleteMultipartUpload(ctx, u.o.Bucket, u.key, u.id, u.parts, minio.PutObjectOptions{})
+		switch wire.Classify(err) {
+		case wire.Unknown:
 			doubt = true
-		case missing:
+		case wire.Missing:
 			if doubt && u.arrived(ctx) {
 				return nil
 			}
@@ -145,8 +146,8 @@ func (u *upload) complete(ctx context.Context) error {
 // arrived reports whether the object is there as it was sent.
 func (u *upload) arrived(ctx context.Context) bool {
 	var size int64
-	err := u.send(ctx, "look for object", func(ctx context.Context) error {
-		info, err := u.core.StatObject(ctx, u.o.Bucket, u.key, minio.StatObjectOptions{})
+	err := u.wire.Send(ctx, "look for object", func(ctx context.Context) error {
+		info, err := u.wire.StatObject(ctx, u.o.Bucket, u.key, minio.StatObjectOptions{})
 		size = info.Size
 		return err
 	})
@@ -187,15 +188,15 @@ func (u *upload) forget(ctx context.Context) {
 
 func (u *upload) left(err error) {
 	u.o.Count("upload-left", 1)
-	u.o.Logger.Warn().Str("reason", u.safe(err).Error()).Str("key", u.key).
+	u.o.Logger.Warn().Str("reason", u.wire.Safe(err).Error()).Str("key", u.key).
 		Msg("parts of a broken upload are left until the owner's leftovers are collected")
 }
 
 func (b *bucket) abortUpload(ctx context.Context, key, id string) error {
-	err := b.send(ctx, "abort upload", func(ctx context.Context) error {
-		return b.core.AbortMultipartUpload(ctx, b.o.Bucket, key, id)
+	err := b.wire.Send(ctx, "abort upload", func(ctx context.Context) error {
+		return b.wire.AbortMultipartUpload(ctx, b.o.Bucket, key, id)
 	})
-	if classify(err) == missing {
+	if wire.Classify(err) == wire.Missing {
 		return nil
 	}
 	return err
@@ -207,13 +208,13 @@ func (b *bucket) DeleteBlob(ctx context.Context, owner, id string) error {
 	key, etag := b.layout.blob(owner, id)
 	if etag != "" {
 		var have string
-		err := b.send(ctx, "look for object", func(ctx context.Context) error {
-			info, err := b.core.StatObject(ctx, b.o.Bucket, key, minio.StatObjectOptions{})
+		err := b.wire.Send(ctx, "look for object", func(ctx context.Context) error {
+			info, err := b.wire.StatObject(ctx, b.o.Bucket, key, minio.StatObjectOptions{})
 			have = info.ETag
 			return err
 		})
 		switch {
-		case classify(err) == missing:
+		case wire.Classify(err) == wire.Missing:
 			return nil
 		case err != nil:
 			return err
@@ -223,10 +224,10 @@ func (b *bucket) DeleteBlob(ctx context.Context, owner, id string) error {
 			return nil
 		}
 	}
-	err := b.send(ctx, "delete object", func(ctx context.Context) error {
-		return b.core.RemoveObject(ctx, b.o.Bucket, key, minio.RemoveObjectOptions{})
+	err := b.wire.Send(ctx, "delete object", func(ctx context.Context) error {
+		return b.wire.RemoveObject(ctx, b.o.Bucket, key, minio.RemoveObjectOptions{})
 	})
-	if err != nil && classify(err) != missing {
+	if err != nil && wire.Classify(err) != wire.Missing {
 		return err
 	}
 	for _, upload := range b.partial.take(key) {

@@ -213,7 +213,7 @@ func TestLeftovers(t *testing.T) {
 	b := open(t, o).b
 	key, _ := b.layout.blob("o", "Left_1")
 	for range 2 {
-		if _, err := b.core.NewMultipartUpload(t.Context(), o.Bucket, key, minio.PutObjectOptions{}); err != nil {
+		if _, err := b.wire.NewMultipartUpload(t.Context(), o.Bucket, key, minio.PutObjectOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

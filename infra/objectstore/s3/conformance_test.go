@@ -156,7 +156,7 @@ func leave(t *testing.T, s objectstore.Store, owner string) (gone func(t *testin
 		t.Fatal(err)
 	}
 	key, _ := b.layout.blob(owner, "left-parts")
-	if _, err := b.core.NewMultipartUpload(t.Context(), b.o.Bucket, key, noOptions); err != nil {
+	if _, err := b.wire.NewMultipartUpload(t.Context(), b.o.Bucket, key, noOptions); err != nil {
 		t.Fatal(err)
 	}
 	return func(t *testing.T) {

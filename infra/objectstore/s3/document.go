@@ -17,6 +17,7 @@ import (
 
 	"penstock/infra/objectstore"
 	"penstock/infra/objectstore/manifest"
+	"penstock/infra/objectstore/s3/wire"
 )
 
 const (
@@ -111,8 +112,8 @@ func (b *bucket) readKey(ctx context.Context, key string) (stored, error) {
 }
 
 func (b *bucket) readOnce(ctx context.Context, key string) (raw []byte, etag string, err error) {
-	err = b.send(ctx, "read document", func(ctx context.Context) error {
-		r, info, _, err := b.core.GetObject(ctx, b.o.Bucket, key, minio.GetObjectOptions{})
+	err = b.wire.Send(ctx, "read document", func(ctx context.Context) error {
+		r, info, _, err := b.wire.GetObject(ctx, b.o.Bucket, key, minio.GetObjectOptions{})
 		if err != nil {
 			return err
 		}
@@ -120,7 +121,7 @@ func (b *bucket) readOnce(ctx context.Context, key string) (raw []byte, etag str
 		raw, err = io.ReadAll(io.LimitReader(r, maxDocument+1))
 		return errors.Join(err, r.Close())
 	})
-	if classify(err) == missing {
+	if wire.Classify(err) == wire.Missing {
 		return nil, "", objectstore.ErrNoOwner
 	}
 	if err == nil && len(raw) > maxDocument {
@@ -180,23 +181,23 @@ func (w *write) conditional(ctx context.Context) (next string, err error) {
 	} else {
 		o.SetMatchETag(w.revision)
 	}
-	if err := w.admitted(ctx); err != nil {
+	if err := w.wire.Admitted(ctx); err != nil {
 		return "", w.failed(err)
 	}
 	for attempt := 0; ; attempt++ {
 		etag, err := w.put(ctx, o)
-		a := classify(err)
+		a := wire.Classify(err)
 		switch {
-		case a == done && etag != "":
+		case a == wire.Done && etag != "":
 			return etag, nil
-		case a == done || a == conflict || a == missing:
+		case a == wire.Done || a == wire.Conflict || a == wire.Missing:
 			again, next, err := w.look(ctx)
 			if !again {
 				return next, err
 			}
-		case a == unknown:
+		case a == wire.Unknown:
 			w.doubt = true
-		case a == refused:
+		case a == wire.Refused:
 			return "", w.failed(err)
 		}
 		if ctx.Err() != nil {
@@ -208,7 +209,7 @@ func (w *write) conditional(ctx context.Context) (next string, err error) {
 			}
 			return "", w.failed(err)
 		}
-		if err := w.rest(ctx, attempt, err); err != nil {
+		if err := w.wire.Rest(ctx, attempt, err); err != nil {
 			return "", w.failed(err)
 		}
 	}
@@ -245,21 +246,21 @@ func (w *write) compared(ctx context.Context) (next string, err error) {
 			return next, err
 		}
 		etag, err := w.put(ctx, minio.PutObjectOptions{})
-		switch a := classify(err); {
-		case a == done && etag != "":
+		switch a := wire.Classify(err); {
+		case a == wire.Done && etag != "":
 			return etag, nil
 		case ctx.Err() != nil:
 			return "", w.failed(ctx.Err())
-		case a == done:
-		case a == unknown || a == busy:
-			w.doubt = w.doubt || a == unknown
+		case a == wire.Done:
+		case a == wire.Unknown || a == wire.Busy:
+			w.doubt = w.doubt || a == wire.Unknown
 		default:
 			return "", w.failed(err)
 		}
 		if attempt+1 >= w.o.Attempts {
 			return "", w.failed(err)
 		}
-		if err := w.rest(ctx, attempt, err); err != nil {
+		if err := w.wire.Rest(ctx, attempt, err); err != nil {
 			return "", w.failed(err)
 		}
 	}
@@ -269,12 +270,12 @@ func (w *write) failed(err error) error {
 	if w.doubt {
 		err = errors.Join(ErrUnknown, err)
 	}
-	return fmt.Errorf("write document of owner %.80q: %w", w.owner, w.safe(err))
+	return fmt.Errorf("write document of owner %.80q: %w", w.owner, w.wire.Safe(err))
 }
 
 // putBytes stores bytes in one request that the service can check.
 func (b *bucket) putBytes(ctx context.Context, key string, content []byte, o minio.PutObjectOptions) (minio.UploadInfo, error) {
-	return b.putFrom(withContent(ctx, content), key, bytes.NewReader(content), digests(content), int64(len(content)), o)
+	return b.putFrom(wire.WithContent(ctx, content), key, bytes.NewReader(content), digests(content), int64(len(content)), o)
 }
 
 // putFrom is putBytes of bytes that somebody else hands out.
@@ -282,7 +283,7 @@ func (b *bucket) putFrom(ctx context.Context, key string, content io.Reader, s s
 	// Without this the client would sign content chunk by chunk although its
 	// digest is known, and send an empty one in a way that gateways stumble over.
 	o.DisableContentSha256 = true
-	return b.core.PutObject(ctx, b.o.Bucket, key, content, size, s.md5, s.sha256, o)
+	return b.wire.PutObject(ctx, b.o.Bucket, key, content, size, s.md5, s.sha256, o)
 }
 
 // sums of content, in the spellings of the protocol: with them nothing needs to

@@ -131,7 +131,7 @@ func TestOutcomes(t *testing.T) {
 					}
 					return test.fault(w, r, forward)
 				}))
-				b.pace.until = time.Time{}
+				b.wire.Unpause()
 				next, err := b.Set(t.Context(), owner, []byte("mine"), revision)
 				checkOutcome(t, direct, owner, next, err, test.want)
 			})

@@ -9,6 +9,7 @@ import (
 
 	"penstock/infra/objectstore"
 	"penstock/infra/objectstore/objectstoretest"
+	"penstock/infra/objectstore/s3/wire"
 )
 
 // TestKeys is the layout, by example.
@@ -77,7 +78,7 @@ func TestElements(t *testing.T) {
 
 // TestLongestKey: the longest names make keys that services take.
 func TestLongestKey(t *testing.T) {
-	l := newLayout(strings.Repeat("p/", maxPrefix/2-1) + "pp")
+	l := newLayout(strings.Repeat("p/", wire.MaxPrefix/2-1) + "pp")
 	longOwner := strings.Repeat("A", objectstore.MaxOwner)
 	longID := strings.Repeat("_", 64)
 	for _, owner := range []string{longOwner, strings.Repeat("A", 66), strings.Repeat("a", longest)} {

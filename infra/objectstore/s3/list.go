@@ -12,12 +12,13 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"penstock/infra/objectstore"
+	"penstock/infra/objectstore/s3/wire"
 )
 
 // list calls fn for every key below a prefix, or with folders for what stands
 // between it and the next slash. A listing that fails goes on after the last key.
 func (b *bucket) list(ctx context.Context, prefix string, folders bool, fn func(minio.ObjectInfo) error) error {
-	if err := b.admitted(ctx); err != nil {
+	if err := b.wire.Admitted(ctx); err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
 	after := ""
@@ -30,14 +31,14 @@ func (b *bucket) list(ctx context.Context, prefix string, folders bool, fn func(
 		if after != before {
 			attempt = 0
 		}
-		a := classify(failed)
+		a := wire.Classify(failed)
 		switch {
 		case ctx.Err() != nil:
 			return fmt.Errorf("list: %w", ctx.Err())
-		case a != busy && a != unknown, attempt+1 >= b.o.Attempts:
-			return fmt.Errorf("list: %w", b.safe(failed))
+		case a != wire.Busy && a != wire.Unknown, attempt+1 >= b.o.Attempts:
+			return fmt.Errorf("list: %w", b.wire.Safe(failed))
 		}
-		if err := b.rest(ctx, attempt, failed); err != nil {
+		if err := b.wire.Rest(ctx, attempt, failed); err != nil {
 			return fmt.Errorf("list: %w", err)
 		}
 	}
@@ -49,7 +50,7 @@ func (b *bucket) listAfter(ctx context.Context, prefix string, folders bool, aft
 	defer cancel()
 	resumed := *after
 	o := minio.ListObjectsOptions{Prefix: prefix, Recursive: !folders, StartAfter: resumed}
-	for info := range b.core.ListObjectsIter(ctx, b.o.Bucket, o) {
+	for info := range b.wire.ListObjectsIter(ctx, b.o.Bucket, o) {
 		if info.Err != nil {
 			return info.Err, nil
 		}
@@ -189,8 +190,8 @@ func (b *bucket) uploads(ctx context.Context, prefix string, fn func(uploaded) e
 	var key, id string
 	for {
 		var page minio.ListMultipartUploadsResult
-		err := b.send(ctx, "list uploads", func(ctx context.Context) (err error) {
-			page, err = b.core.ListMultipartUploads(ctx, b.o.Bucket, prefix, key, id, "", 1000)
+		err := b.wire.Send(ctx, "list uploads", func(ctx context.Context) (err error) {
+			page, err = b.wire.ListMultipartUploads(ctx, b.o.Bucket, prefix, key, id, "", 1000)
 			return err
 		})
 		var e minio.ErrorResponse

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"hash/maphash"
 
-	"github.com/minio/minio-go/v7"
-
 	"penstock/infra/objectstore"
 	"penstock/infra/objectstore/manifest"
+	"penstock/infra/objectstore/s3/wire"
 )
 
 // Store is a bucket, or what lies under a prefix in it, as an object store. It is
@@ -37,15 +36,12 @@ func (s *Store) Close() error { return errors.Join(s.Store.Close(), s.b.Close())
 // bucket is the manifest.Backend.
 type bucket struct {
 	o       Options
-	core    *minio.Core
+	wire    *wire.Client
 	layout  layout
 	barrier bool
 	buffers *buffers
 	partial partial
-	pace    pacer
 	turns   turns
-
-	transport *transport
 }
 
 var _ manifest.Backend = (*bucket)(nil)
@@ -56,12 +52,15 @@ func openBucket(ctx context.Context, o Options) (*bucket, error) {
 		return nil, fmt.Errorf("open s3 store: %w", err)
 	}
 	b := &bucket{o: o, layout: newLayout(o.Prefix), buffers: newBuffers(o.PartSize), turns: newTurns()}
-	b.transport = newTransport(&b.o, b.slow)
-	if b.core, err = newCore(&b.o, host, b.transport); err != nil {
-		return nil, fmt.Errorf("open s3 store: %w: %w", ErrOption, b.safe(err))
+	if b.wire, err = wire.New(wire.Options{
+		Host: host, Secure: b.o.Secure, Region: b.o.Region, AccessKey: b.o.AccessKey, SecretKey: b.o.SecretKey,
+		SessionToken: b.o.SessionToken, Timeout: b.o.Timeout, Connections: b.o.Connections,
+		Attempts: b.o.Attempts, Pause: b.o.Pause, Clock: b.o.Clock, Count: b.o.Count,
+	}); err != nil {
+		return nil, fmt.Errorf("open s3 store: %w: %w", ErrOption, err)
 	}
 	if err := b.probe(ctx); err != nil {
-		b.transport.close()
+		b.wire.Close()
 		return nil, fmt.Errorf("open s3 store: bucket %s: %w", o.Bucket, err)
 	}
 	return b, nil
@@ -74,7 +73,7 @@ func (b *bucket) Capabilities() objectstore.Capabilities {
 
 // Close ends the connections.
 func (b *bucket) Close() error {
-	b.transport.close()
+	b.wire.Close()
 	return nil
 }
 

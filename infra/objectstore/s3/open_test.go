@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"penstock/infra/objectstore"
+	"penstock/infra/objectstore/s3/wire"
 )
 
 // TestOptions: what can't be used is refused before anything is sent.
@@ -27,7 +28,7 @@ func TestOptions(t *testing.T) {
 		"a bare path":       func(o *Options) { o.Endpoint = "host/bucket" },
 		"no bucket":         func(o *Options) { o.Bucket = "" },
 		"half a key":        func(o *Options) { o.AccessKey = "" },
-		"long prefix":       func(o *Options) { o.Prefix = strings.Repeat("p", maxPrefix+1) },
+		"long prefix":       func(o *Options) { o.Prefix = strings.Repeat("p", wire.MaxPrefix+1) },
 		"leading slash":     func(o *Options) { o.Prefix = "/a" },
 		"trailing slash":    func(o *Options) { o.Prefix = "a/" },
 		"dots":              func(o *Options) { o.Prefix = "a/../b" },

@@ -2,21 +2,17 @@ package s3
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"penstock/infra/clock"
 	"penstock/infra/objectstore/manifest"
+	"penstock/infra/objectstore/s3/wire"
 )
 
 const (
-	// maxPrefix leaves room for the longest owner and id in 1,024 bytes.
-	maxPrefix = 512
 	// minPart is the least that services take for a part that isn't the last.
 	minPart = 5 << 20
 	// maxParts is the most that services take in one upload.
@@ -76,21 +72,8 @@ func (o *Options) complete() (host string, err error) {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrOption}, args...)...)
 	}
-	host = o.Endpoint
-	if scheme, _, found := strings.Cut(o.Endpoint, "://"); found {
-		u, err := url.Parse(o.Endpoint)
-		switch {
-		case err != nil: // the error would repeat the URL, and what secrets are in it
-			return "", bad("the endpoint is not a URL")
-		case scheme != "http" && scheme != "https":
-			return "", bad("the endpoint's scheme is neither http nor https")
-		case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
-			return "", bad("the endpoint is more than a scheme, a host and a port")
-		}
-		o.Secure, host = scheme == "https", u.Host
-	}
-	if host == "" || strings.ContainsAny(host, "/@ ") {
-		return "", bad("the endpoint names no host")
+	if host, o.Secure, err = wire.Endpoint(o.Endpoint, o.Secure); err != nil {
+		return "", bad("%w", err)
 	}
 	if o.Bucket == "" {
 		return "", bad("no bucket")
@@ -98,7 +81,7 @@ func (o *Options) complete() (host string, err error) {
 	if (o.AccessKey == "") != (o.SecretKey == "") {
 		return "", bad("an access key needs its secret key")
 	}
-	if err := checkPrefix(o.Prefix); err != nil {
+	if err := wire.CheckPrefix(o.Prefix); err != nil {
 		return "", bad("prefix %.80q: %w", o.Prefix, err)
 	}
 	o.Attempts = cmp.Or(o.Attempts, 6)
@@ -126,19 +109,4 @@ func (o *Options) complete() (host string, err error) {
 		o.Manifest.Count = o.Count
 	}
 	return host, nil
-}
-
-func checkPrefix(prefix string) error {
-	if prefix == "" {
-		return nil
-	}
-	if len(prefix) > maxPrefix {
-		return fmt.Errorf("longer than %d bytes", maxPrefix)
-	}
-	for e := range strings.SplitSeq(prefix, "/") {
-		if e == "" || e == "." || e == ".." {
-			return errors.New("an element is empty or dots")
-		}
-	}
-	return nil
 }

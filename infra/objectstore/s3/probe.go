@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
+
+	"penstock/infra/objectstore/s3/wire"
 )
 
 const (
@@ -54,10 +56,10 @@ func (b *bucket) probe(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return fmt.Errorf("try conditional writes: %w", ctx.Err())
 		}
-		if a := classify(err); a != unknown && a != busy || attempt+1 >= b.o.Attempts {
-			return fmt.Errorf("try conditional writes: %w", b.safe(err))
+		if a := wire.Classify(err); a != wire.Unknown && a != wire.Busy || attempt+1 >= b.o.Attempts {
+			return fmt.Errorf("try conditional writes: %w", b.wire.Safe(err))
 		}
-		if err := b.rest(ctx, attempt, err); err != nil {
+		if err := b.wire.Rest(ctx, attempt, err); err != nil {
 			return fmt.Errorf("try conditional writes: %w", err)
 		}
 	}
@@ -92,10 +94,10 @@ func (b *bucket) trial(ctx context.Context) error {
 // mustConflict writes on a condition that isn't met.
 func (b *bucket) mustConflict(ctx context.Context, key string, o minio.PutObjectOptions, what string) error {
 	_, err := b.putBytes(ctx, key, []byte(nonce()), o)
-	switch classify(err) {
-	case conflict:
+	switch wire.Classify(err) {
+	case wire.Conflict:
 		return nil
-	case done:
+	case wire.Done:
 		return errNotHonoured{what + " was let through"}
 	default:
 		return b.unsupported(err)
@@ -136,12 +138,12 @@ func (b *bucket) race(ctx context.Context, key, etag string) (string, error) {
 	}
 	won := -1
 	for i, r := range results {
-		switch a := classify(r.err); {
-		case a == done && won >= 0:
+		switch a := wire.Classify(r.err); {
+		case a == wire.Done && won >= 0:
 			return "", errNotHonoured{fmt.Sprintf("of %d writers with one condition more than one was let through", rivals)}
-		case a == done:
+		case a == wire.Done:
 			won = i
-		case a != conflict && a != busy && a != missing:
+		case a != wire.Conflict && a != wire.Busy && a != wire.Missing:
 			return "", b.unsupported(r.err)
 		}
 	}
@@ -157,8 +159,8 @@ var errNobody = minio.ErrorResponse{StatusCode: http.StatusConflict, Code: "Nobo
 // winner makes sure that the object is the one whose writer was told so.
 func (b *bucket) winner(ctx context.Context, key string, want []byte, etag string) (string, error) {
 	var got []byte
-	err := b.send(ctx, "read back", func(ctx context.Context) error {
-		r, info, _, err := b.core.GetObject(ctx, b.o.Bucket, key, minio.GetObjectOptions{})
+	err := b.wire.Send(ctx, "read back", func(ctx context.Context) error {
+		r, info, _, err := b.wire.GetObject(ctx, b.o.Bucket, key, minio.GetObjectOptions{})
 		if err != nil {
 			return err
 		}
@@ -184,7 +186,7 @@ func (b *bucket) rival(ctx context.Context, key, etag string, content []byte, bo
 	} else {
 		o.SetMatchETag(etag)
 	}
-	info, err := b.putFrom(awaited(ctx), key, body, digests(content), int64(len(content)), o)
+	info, err := b.putFrom(wire.Awaited(ctx), key, body, digests(content), int64(len(content)), o)
 	return info.ETag, err
 }
 
@@ -203,7 +205,7 @@ func (*bucket) unsupported(err error) error {
 func (b *bucket) deleteProbe(ctx context.Context, key string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(b.o.Timeout, tidyWithin))
 	defer cancel()
-	_ = b.core.RemoveObject(ctx, b.o.Bucket, key, minio.RemoveObjectOptions{})
+	_ = b.wire.RemoveObject(ctx, b.o.Bucket, key, minio.RemoveObjectOptions{})
 }
 
 // sweepProbes deletes what trials left that were cut off.

@@ -9,6 +9,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"penstock/infra/objectstore"
+	"penstock/infra/objectstore/s3/wire"
 )
 
 // OpenBlob opens an object for reading. A reading that is cut off goes on where it
@@ -52,8 +53,8 @@ func (r *reader) open() error {
 			return fmt.Errorf("read object: %w", err)
 		}
 	}
-	err := r.send(r.ctx, "read object", func(ctx context.Context) error {
-		body, info, _, err := r.core.GetObject(ctx, r.o.Bucket, r.key, o)
+	err := r.wire.Send(r.ctx, "read object", func(ctx context.Context) error {
+		body, info, _, err := r.wire.GetObject(ctx, r.o.Bucket, r.key, o)
 		if err != nil {
 			return err
 		}
@@ -66,10 +67,10 @@ func (r *reader) open() error {
 		r.body = body
 		return nil
 	})
-	switch classify(err) {
-	case missing:
+	switch wire.Classify(err) {
+	case wire.Missing:
 		return fmt.Errorf("object: %w", objectstore.ErrNoObject)
-	case conflict:
+	case wire.Conflict:
 		if r.plain {
 			return fmt.Errorf("object: %w", ErrOverwritten)
 		}
@@ -101,12 +102,12 @@ func (r *reader) Read(p []byte) (int, error) {
 		case r.ctx.Err() != nil:
 			return 0, fmt.Errorf("read object: %w", r.ctx.Err())
 		case r.tries+1 >= r.o.Attempts:
-			return 0, fmt.Errorf("read object at byte %d of %d: %w", r.at, r.size, r.safe(err))
+			return 0, fmt.Errorf("read object at byte %d of %d: %w", r.at, r.size, r.wire.Safe(err))
 		}
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		if err := r.rest(r.ctx, r.tries, err); err != nil {
+		if err := r.wire.Rest(r.ctx, r.tries, err); err != nil {
 			return 0, fmt.Errorf("read object: %w", err)
 		}
 		r.tries++

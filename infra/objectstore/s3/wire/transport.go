@@ -1,4 +1,4 @@
-package s3
+package wire
 
 import (
 	"bytes"
@@ -9,11 +9,9 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"penstock/infra/clock"
 )
@@ -21,7 +19,7 @@ import (
 // longestPause bounds what a service may ask for by Retry-After.
 const longestPause = 30 * time.Second
 
-// transport carries the requests of one store. It ends connections on which the
+// transport carries the requests of one client. It ends connections on which the
 // service is silent, and hands on what a service says about its load.
 type transport struct {
 	*http.Transport
@@ -57,7 +55,7 @@ func newTransport(o *Options, slow func(time.Duration)) *transport {
 		IdleConnTimeout:     o.Timeout,
 		// Content is what it is: nothing is to unpack it on the way.
 		DisableCompression: true,
-		// Of requests that expect a word before their content (see awaited).
+		// Of requests that expect a word before their content (see Awaited).
 		ExpectContinueTimeout: awaitedFor,
 	}
 	return t
@@ -77,7 +75,12 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			GotConn: func(i httptrace.GotConnInfo) { conn = i.Conn },
 		}))
 		if content, ok := r.Context().Value(contentKey{}).([]byte); ok {
-			r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
+			var l loan
+			defer l.end()
+			r.Body = &lent{&l, r.Body}
+			r.GetBody = func() (io.ReadCloser, error) {
+				return &lent{&l, io.NopCloser(bytes.NewReader(content))}, nil
+			}
 		}
 	}
 	res, err := t.Transport.RoundTrip(r)
@@ -101,18 +104,46 @@ const awaitedFor = time.Second
 
 type awaitedKey struct{}
 
-// awaited has the content of requests sent when the service says that it has begun
+// Awaited has the content of requests sent when the service says that it has begun
 // with them, by HTTP's 100 Continue.
-func awaited(ctx context.Context) context.Context {
+func Awaited(ctx context.Context) context.Context {
 	return context.WithValue(ctx, awaitedKey{}, true)
 }
 
 type contentKey struct{}
 
-// withContent tells the transport the content of a request to come, so that it can
-// send it on another connection if nothing of it went out on the first.
-func withContent(ctx context.Context, content []byte) context.Context {
+// WithContent tells the transport the content of a request to come, so that it can
+// send it on another connection if nothing of it went out on the first. The memory is
+// the caller's again when the request has returned: what is still sending it then, as
+// after a context that has ended, reads no more of it.
+func WithContent(ctx context.Context, content []byte) context.Context {
 	return context.WithValue(ctx, contentKey{}, content)
+}
+
+// loan is of memory to the bodies of one request.
+type loan struct {
+	mu    sync.Mutex
+	ended bool
+}
+
+func (l *loan) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+}
+
+type lent struct {
+	*loan
+	io.ReadCloser
+}
+
+func (b *lent) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ended {
+		return 0, net.ErrClosed
+	}
+	return b.ReadCloser.Read(p)
 }
 
 // retire lets no further request out on a connection. One that has chosen it is
@@ -174,16 +205,3 @@ func (c *impatient) Write(b []byte) (int, error) {
 
 // extend goes by the machine's clock, since the network does.
 func (c *impatient) extend() error { return c.SetDeadline(clock.System().Now().Add(c.timeout)) }
-
-// newCore returns a client that sends every request once; retries are ours.
-func newCore(o *Options, host string, t *transport) (*minio.Core, error) {
-	keys := credentials.NewStaticV4(o.AccessKey, o.SecretKey, o.SessionToken)
-	if o.AccessKey == "" {
-		keys = credentials.NewChainCredentials([]credentials.Provider{
-			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
-		})
-	}
-	return minio.NewCore(host, &minio.Options{
-		Creds: keys, Secure: o.Secure, Region: o.Region, Transport: t, MaxRetries: 1,
-	})
-}
