@@ -126,19 +126,17 @@ func (c *Config) ConnectionsOf(x *Coder) int {
 	return c.Coding.Connections
 }
 
-// Beyond is how many chunks beyond k must be stored before a write is answered, up to
-// most; false if Durability is not one of its forms.
-func (x *Coder) Beyond(most int) (int, bool) {
+// durable says whether Durability is one of its forms, with at most so many chunks
+// beyond k.
+func (x *Coder) durable(most int) bool {
 	switch d, _ := strings.CutPrefix(x.Durability, "k+"); {
-	case x.Durability == "" || x.Durability == "k":
-		return 0, true
-	case x.Durability == "n":
-		return most, true
+	case x.Durability == "", x.Durability == "k", x.Durability == "n":
+		return true
 	case d != x.Durability:
 		n, err := strconv.Atoi(d)
-		return min(n, most), err == nil && n >= 0 && n <= most
+		return err == nil && n >= 1 && n <= most
 	}
-	return 0, false
+	return false
 }
 
 // LayoutName is the layout, shared if none is named.

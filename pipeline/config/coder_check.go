@@ -88,13 +88,11 @@ func (c *checker) coderLayout(cfg *Config, p string, x *Coder) {
 	case LayoutShared:
 		c.need(len(x.Stores) == 1, p+".stores", strconv.Itoa(len(x.Stores)), "one store, since the layout is shared")
 		c.need(x.N == 0 && x.K == 0, p+".n", strconv.Itoa(x.N), "no n and k: in the layout shared they are chosen request by request")
-		_, ok := x.Beyond(cfg.Coding.MaxRequests)
-		c.need(ok, p+".durability", x.Durability, "k, n or k+D")
+		c.need(x.durable(cfg.Coding.MaxRequests), p+".durability", x.Durability, "k, n or k+D")
 	case LayoutSpread:
 		c.need(x.K >= 1 && x.N > x.K && x.N <= 32, p+".n", fmt.Sprintf("n %d, k %d", x.N, x.K), "1 ≤ k < n ≤ 32")
 		c.need(len(x.Stores) == x.N, p+".stores", strconv.Itoa(len(x.Stores)), "n stores, since the layout is spread")
-		_, ok := x.Beyond(max(0, x.N-x.K))
-		c.need(ok, p+".durability", x.Durability, "k, n or k+D, D at most n−k")
+		c.need(x.durable(x.N-x.K), p+".durability", x.Durability, "k, n or k+D, D at most n−k")
 	default:
 		c.oneOf(p+".layout", x.Layout, LayoutShared, LayoutSpread)
 	}
