@@ -1,6 +1,9 @@
 package catalog
 
 import (
+	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"penstock/consumers/executor/coder/object"
@@ -16,6 +19,55 @@ type Intent struct {
 	Places []object.Place
 }
 
+func (i *Intent) encode() []byte {
+	b := appendNumber(appendTime([]byte{valueFormat}, i.Since), len(i.Places))
+	for _, p := range i.Places {
+		b = appendText(appendText(b, p.Store), p.Key)
+	}
+	return b
+}
+
+func decodeIntent(id string, value []byte) (Intent, error) {
+	f := read(value)
+	i := Intent{ID: id, Since: f.time("since")}
+	for range f.count("places", maxPlaces) {
+		p := object.Place{Store: f.text("store", maxStore), Key: f.text("blob", maxKey)}
+		if f.fault != "" {
+			break
+		}
+		i.Places = append(i.Places, p)
+	}
+	return i, f.end("intent " + id)
+}
+
+func (i *Intent) validate() error {
+	if err := checkName("intent", i.ID, maxID); err != nil {
+		return err
+	}
+	if err := checkTime(i.Since); err != nil {
+		return err
+	}
+	if len(i.Places) > maxPlaces {
+		return fmt.Errorf("%w: %d places", ErrInput, len(i.Places))
+	}
+	for n, p := range i.Places {
+		if err := checkPlace(p); err != nil {
+			return err
+		}
+		if slices.Contains(i.Places[:n], p) {
+			return fmt.Errorf("%w: %s/%s named twice", ErrPlace, p.Store, p.Key)
+		}
+	}
+	return nil
+}
+
+func checkPlace(p object.Place) error {
+	if err := checkName("store", p.Store, maxStore); err != nil {
+		return err
+	}
+	return checkName("blob", p.Key, maxKey)
+}
+
 // Rest is what is left to do with a version that can already be read. The zero Rest is
 // nothing.
 type Rest struct {
@@ -29,6 +81,42 @@ type Rest struct {
 // None tells that nothing is left to do.
 func (r Rest) None() bool { return !r.Staged && len(r.Lacking) == 0 }
 
+func (r Rest) encode() []byte {
+	b := appendNumber(appendBool([]byte{valueFormat}, r.Staged), len(r.Lacking))
+	for _, i := range r.Lacking {
+		b = appendNumber(b, i)
+	}
+	return b
+}
+
+func decodeRest(value []byte) (Rest, error) {
+	f := read(value)
+	r := Rest{Staged: f.bool("staged")}
+	for range f.count("lacking", maxBlobs) {
+		i := f.count("lacking", maxBlobs)
+		if n := len(r.Lacking); n > 0 && i <= r.Lacking[n-1] {
+			f.fail("lacking: out of order")
+		}
+		if f.fault != "" {
+			break
+		}
+		r.Lacking = append(r.Lacking, i)
+	}
+	if f.fault == "" && r.None() {
+		f.fail("nothing left to do")
+	}
+	return r, f.end("rest")
+}
+
+// of gives the rest as a row holds it, for a version of so many blobs.
+func (r Rest) of(blobs int) (Rest, error) {
+	r.Lacking = slices.Compact(slices.Sorted(slices.Values(r.Lacking)))
+	if n := len(r.Lacking); n > 0 && (r.Lacking[0] < 0 || r.Lacking[n-1] >= blobs) {
+		return Rest{}, fmt.Errorf("%w: blob %d of %d", ErrInput, r.Lacking[n-1], blobs)
+	}
+	return r, nil
+}
+
 // Resting is a version with something left to do.
 type Resting struct {
 	Version string
@@ -40,5 +128,23 @@ type Deletion struct {
 	Place object.Place
 	// Version is the id of the version or intent that the blob was of.
 	Version string
-	seq     uint64
+	seq     uint64 // of the change that queued it
+}
+
+func deletionKey(p object.Place) []byte { return join(p.Store, p.Key) }
+
+func decodeDeletion(key, value []byte) (Deletion, error) {
+	var d Deletion
+	f := read(value)
+	d.seq, d.Version = f.number("sequence", math.MaxInt64), f.text("version", maxID)
+	var ok bool
+	if d.Place.Store, d.Place.Key, ok = cut(key); !ok {
+		f.fail("key without a store")
+	}
+	return d, f.end("deletion")
+}
+
+// queue puts a blob into the queue for deletion.
+func (v *view) queue(p object.Place, version string) {
+	v.put(deletes, deletionKey(p), appendText(appendNumber([]byte{valueFormat}, v.seq), version))
 }
