@@ -191,7 +191,7 @@ func (t *Task) planned(r *Request) Code {
 
 // Extend queues the tasks that were held back: the request's hedge is over.
 func (c *Core) Extend(r *Request) {
-	if r.phase != admitted || r.held == 0 {
+	if r.held == 0 {
 		return
 	}
 	c.counts.Hedged++

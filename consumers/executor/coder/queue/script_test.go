@@ -144,7 +144,7 @@ func (s *scene) settle() {
 		if !ok {
 			return
 		}
-		fmt.Fprintf(&s.out, "  start %s\n", s.name(t))
+		fmt.Fprintf(&s.out, "  start %s\n", nameOf(t))
 	}
 }
 
@@ -153,7 +153,7 @@ func (s *scene) events() {
 		name := e.Request.Data.(string)
 		switch e.Kind {
 		case Cancelled:
-			name = s.name(e.Task)
+			name = nameOf(e.Task)
 		case Admitted:
 			if h := e.Request.Held(); h > 0 {
 				name += fmt.Sprintf(", %d held back for %v", h, e.Request.Code().Hedge)
@@ -167,7 +167,8 @@ func (s *scene) events() {
 	}
 }
 
-func (s *scene) name(t *Task) string {
+// nameOf is a task's request and number.
+func nameOf(t *Task) string {
 	i := 0
 	for x := t.of.first; x != t; x = x.sibling {
 		i++
