@@ -8,19 +8,19 @@ import (
 	"penstock/schemas/control"
 )
 
-// maxTables is how many tables a store remembers for a rollback.
+// maxTables is how many tables a coder remembers for a rollback.
 const maxTables = 64
 
 var texts = map[string]string{
-	FirstTable: "the store has no table yet", PolicyChanged: "another policy or cap", ModelChanged: "its delays or sizes are others",
+	FirstTable: "the coder has no table yet", PolicyChanged: "another policy or cap", ModelChanged: "its delays or sizes are others",
 	Renewed: "the table in force, before its time is over", RolledBack: "by the operator's word",
 }
 
-// store makes the command of a store and, in mode act, notes it as in force; nil if
+// coder makes the command of a coder and, in mode act, notes it as in force; nil if
 // there is nothing to say, or if it may not be said.
-func (w *decision) store(i int) *control.Command {
+func (w *decision) coder(i int) *control.Command {
 	t := w.t
-	s, name := &t.state.stores[i], t.config.Stores[i].Name
+	s, name := &t.state.coders[i], t.config.Coders[i].Name
 	table, priced := t.plan(i)
 	if priced {
 		w.reasons.Add(PriceCapped, name, map[string]any{"max_read_price": t.config.MaxReadPrice}, "the price allows at most %d requests a read", len(table.Read.N)+1)
@@ -37,7 +37,7 @@ func (w *decision) store(i int) *control.Command {
 		}
 		code = RolledBack
 	} else if table, code, share = w.change(s, table); code == "" {
-		w.reasons.Count(NoChange, 1, "stores of which no threshold has changed enough for another table")
+		w.reasons.Count(NoChange, 1, "coders of which no threshold has changed enough for another table")
 		return nil
 	}
 	hash := standing.HashOf(table)
@@ -57,7 +57,7 @@ func (w *decision) store(i int) *control.Command {
 
 // change returns the table to send and why; without a reason there is none to send.
 // What was advised already is not advised again before it changes.
-func (w *decision) change(s *store, table *control.CodingTable) (send *control.CodingTable, code string, share float64) {
+func (w *decision) change(s *coder, table *control.CodingTable) (send *control.CodingTable, code string, share float64) {
 	now := s.inForce()
 	if len(s.advice) > 0 && !w.in.Acts() {
 		now = s.advice[0].table
@@ -78,7 +78,7 @@ func (w *decision) change(s *store, table *control.CodingTable) (send *control.C
 }
 
 // tableAt is the table that was in force at a time, nil if none is known.
-func (s *store) tableAt(at int64) *control.CodingTable {
+func (s *coder) tableAt(at int64) *control.CodingTable {
 	for _, p := range slices.Backward(s.tables) {
 		if p.window <= at {
 			return p.table
@@ -88,7 +88,7 @@ func (s *store) tableAt(at int64) *control.CodingTable {
 }
 
 // note takes a command that will be applied as applied.
-func (s *store) note(now int64, code string, table *control.CodingTable, hash string) {
+func (s *coder) note(now int64, code string, table *control.CodingTable, hash string) {
 	s.standing.Epoch++
 	s.sent, s.last, s.advice = now, hash, nil
 	if code == Renewed {
@@ -102,23 +102,23 @@ func (s *store) note(now int64, code string, table *control.CodingTable, hash st
 
 // evidence is what a command rests on, and what it may cost.
 func (t *Policy) evidence(i int, table *control.CodingTable, share float64) map[string]any {
-	s := &t.state.stores[i]
+	s := &t.state.coders[i]
 	n := most(&table.Read)
 	return map[string]any{
-		"change": rounded(share), "read_size_mb": s.ops[read].size, "write_size_mb": s.ops[write].size, "read_samples": s.ops[read].samples, "write_samples": s.ops[write].samples,
+		"change": rounded(share), "read_size_mb": s.sizes[read], "write_size_mb": s.sizes[write], "read_samples": s.samples(read), "write_samples": s.samples(write),
 		"most_requests_per_read": n, "most_usd_per_million_reads": rounded(float64(n) * max(0, t.config.Price.Read)),
 		"most_usd_per_million_writes": rounded(float64(most(&table.Write)) * max(0, t.config.Price.Write)),
 	}
 }
 
-// broken says that executors have refused or failed several tables of a store running.
+// broken says that executors have refused or failed several tables of a coder running.
 func (w *decision) broken() *control.Reason {
 	if !w.in.Acts() {
 		return nil
 	}
 	var first *control.Reason
-	for i := range w.t.state.stores {
-		first = cmp.Or(first, w.t.state.stores[i].standing.Broken(w.t.config.Stores[i].Name))
+	for i := range w.t.state.coders {
+		first = cmp.Or(first, w.t.state.coders[i].standing.Broken(w.t.config.Coders[i].Name))
 	}
 	return first
 }
@@ -127,15 +127,15 @@ func (w *decision) broken() *control.Reason {
 // one of them has it. Which is known at the next window.
 func (t *Policy) Apply(o *control.Outcome) {
 	if i, ok := t.index[o.Scope]; ok && o.Kind == control.Coding {
-		t.state.stores[i].standing.Take(o)
+		t.state.coders[i].standing.Take(o)
 	}
 }
 
 // judge looks at the outcomes since the last window. A table that every executor that
 // answered refused or could not apply is not in force: the one before it is.
 func (t *Policy) judge() {
-	for i := range t.state.stores {
-		s := &t.state.stores[i]
+	for i := range t.state.coders {
+		s := &t.state.coders[i]
 		if n := len(s.tables); s.standing.Judge(s.last) && n > 0 && s.tables[n-1].window == s.sent {
 			s.tables = s.tables[:n-1]
 		}

@@ -17,15 +17,32 @@ type Code struct {
 	K int `json:"k"`
 }
 
-// Store is a store whose requests are coded.
-type Store struct {
+// Coder is a coder whose requests get codes.
+type Coder struct {
 	Name string `json:"name"`
-	// Connections a coder holds to it; 0: Config.Connections.
+	// Members are its stores, as tasks name them; nil: one, of the coder's own name.
+	Members []string `json:"members,omitempty"`
+	// N and K are those of the layout spread: K is needed of every object, and at most N
+	// can be asked for. 0: the layout shared, in which any code can be read.
+	N int `json:"n,omitempty"`
+	K int `json:"k,omitempty"`
+	// Connections it holds to its stores in all; 0: Config.Connections.
 	Connections int `json:"connections,omitempty"`
-	// Read and Write are its delays before anything was measured; nil: those of PAPERS
-	// §3.2.
+	// Read and Write are the delays of its stores before anything was measured; nil:
+	// those of PAPERS §3.2.
 	Read  *threshold.Model `json:"read,omitempty"`
 	Write *threshold.Model `json:"write,omitempty"`
+}
+
+// spread says whether each of its objects lies in N stores, any K of which are enough.
+func (c *Coder) spread() bool { return c.K > 0 }
+
+// members are its stores.
+func (c *Coder) members() []string {
+	if len(c.Members) == 0 {
+		return []string{c.Name}
+	}
+	return c.Members
 }
 
 // Price is what the store's owner asks, in US dollars for a million requests.
@@ -38,8 +55,8 @@ type Price struct {
 // the field says otherwise.
 type Config struct {
 	Policy control.CodingPolicy `json:"policy"` // defaults to tofec
-	// Stores in the order of commands; 1 to 1024.
-	Stores []Store `json:"stores"`
+	// Coders in the order of commands; 1 to 1024.
+	Coders []Coder `json:"coders"`
 	// Window is the width of a window, a multiple of 10 s; defaults to 10 s.
 	Window time.Duration `json:"window"`
 	// History is how many windows a fit rests on, at most 360; defaults to 30.
@@ -47,22 +64,23 @@ type Config struct {
 	// MinSamples is the least number of ended tasks in History for a fit; defaults to
 	// 200.
 	MinSamples int64 `json:"min_samples"`
-	// Connections of a coder to a store; defaults to 16.
+	// Connections of a coder to its stores; defaults to 16.
 	Connections int `json:"connections"`
-	// KMax is the most chunks needed, 1 to 32; defaults to 6.
+	// KMax is the most chunks needed in the layout shared, 1 to 32; defaults to 6.
 	KMax int `json:"k_max"`
-	// RMax is the most n/k, 1 to 128; defaults to 2.
+	// RMax is the most n/k in the layout shared, 1 to 128; defaults to 2.
 	RMax float64 `json:"r_max"`
-	// MaxRequests is the most requests to a store for one read or write, KMax to 128;
-	// defaults to 12.
+	// MaxRequests is the most requests to stores for one read or write, KMax to 128;
+	// defaults to 12. One of the layout spread needs K in any case.
 	MaxRequests int `json:"max_requests"`
 	// MaxReadPrice is the most US dollars that a million reads may cost; 0: no cap. One
-	// request each is always allowed.
+	// request each, or K, is always allowed.
 	MaxReadPrice float64 `json:"max_read_price,omitempty"`
 	Price        Price   `json:"price"`
 	// SizeMB is the size of a request (MB, 10⁶ B) before any was seen; defaults to 3.
 	SizeMB float64 `json:"size_mb"`
 	// Code is that of static, replicate and hedge; defaults to (1,1), (2,1) and (2,1).
+	// The layout spread has K of its own and takes the code's n/k.
 	Code Code `json:"code"`
 	// HedgeQuantile is the share of requests that is done before a hedge asks for more,
 	// above 0 and below 1; defaults to 0.95.
@@ -130,34 +148,39 @@ func (c Config) Validate() error {
 	f.Need(c.HedgeQuantile > 0 && c.HedgeQuantile < 1, "hedge_quantile", c.HedgeQuantile, "above 0, below 1")
 	f.Need(c.Change < 1, "change", c.Change, "below 1")
 	f.Need(c.TTL >= 2*c.Window, "ttl", c.TTL, "at least two windows")
-	c.checkStores(f)
+	c.checkCoders(f)
 	return f.Err(ErrConfig)
 }
 
-func (c *Config) checkStores(f *settings.Faults) {
-	names := map[string]bool{}
-	f.Need(len(c.Stores) > 0 && len(c.Stores) <= 1024, "stores", len(c.Stores), "1 to 1024")
-	for i, s := range c.Stores {
-		at := fmt.Sprintf("stores[%d]", i)
-		f.Need(s.Name != "" && len(s.Name) <= control.MaxID && !names[s.Name], at+".name", s.Name, "a name of its own of 1 to 1024 bytes")
-		f.Need(s.Connections >= 0 && s.Connections <= 65_536, at+".connections", s.Connections, "0 to 65,536")
-		for name, m := range map[string]*threshold.Model{"read": s.Read, "write": s.Write} {
+func (c *Config) checkCoders(f *settings.Faults) {
+	names, stores := map[string]bool{}, map[string]bool{}
+	f.Need(len(c.Coders) > 0 && len(c.Coders) <= 1024, "coders", len(c.Coders), "1 to 1024")
+	for i := range c.Coders {
+		x, at := &c.Coders[i], fmt.Sprintf("coders[%d]", i)
+		f.Need(x.Name != "" && len(x.Name) <= control.MaxID && !names[x.Name], at+".name", x.Name, "a name of its own of 1 to 1024 bytes")
+		names[x.Name] = true
+		for j, m := range x.members() {
+			f.Need(m != "" && len(m) <= control.MaxID && !stores[m], fmt.Sprintf("%s.members[%d]", at, j), m, "a name of its own of 1 to 1024 bytes")
+			stores[m] = true
+		}
+		f.Need(x.N == 0 && x.K == 0 || x.K >= 1 && x.K <= x.N && x.K <= control.MaxCodingK && x.N <= control.MaxCodingN, at+".n", Code{x.N, x.K}, "1 ≤ k ≤ 32 and k ≤ n ≤ 128, or neither")
+		f.Need(x.Connections >= 0 && x.Connections <= 65_536, at+".connections", x.Connections, "0 to 65,536")
+		for name, m := range map[string]*threshold.Model{"read": x.Read, "write": x.Write} {
 			if m != nil {
 				err := m.Validate()
 				f.Need(err == nil, at+"."+name, err, "a fixed and an exponential part, 0 or more")
 			}
 		}
-		names[s.Name] = true
 	}
 }
 
-// prior is the model of a store before anything was measured.
-func (c *Config) prior(s *Store, op int) threshold.Model {
+// prior is the model of a coder's stores before anything was measured.
+func (c *Config) prior(x *Coder, op int) threshold.Model {
 	switch {
-	case op == read && s.Read != nil:
-		return *s.Read
-	case op == write && s.Write != nil:
-		return *s.Write
+	case op == read && x.Read != nil:
+		return *x.Read
+	case op == write && x.Write != nil:
+		return *x.Write
 	case op == read:
 		return threshold.DefaultRead
 	}
@@ -165,13 +188,20 @@ func (c *Config) prior(s *Store, op int) threshold.Model {
 }
 
 // limits are those of codes for requests of a size, and whether the price binds.
-func (c *Config) limits(s *Store, op int, size float64) (l threshold.Limits, priced bool) {
+func (c *Config) limits(x *Coder, op int, size float64) (l threshold.Limits, priced bool) {
 	l = threshold.Limits{Connections: c.Connections, SizeMB: size, KMax: c.KMax, NMax: c.MaxRequests, RMax: c.RMax}
-	if s.Connections > 0 {
-		l.Connections = s.Connections
+	if x.Connections > 0 {
+		l.Connections = x.Connections
+	}
+	least := 1
+	if x.spread() {
+		least = x.K
+		l.KMin, l.KMax = x.K, x.K
+		l.NMax = max(x.K, min(x.N, c.MaxRequests))
+		l.RMax = float64(x.N) / float64(x.K)
 	}
 	if op == read && c.MaxReadPrice > 0 && c.Price.Read > 0 {
-		if n := max(1, int(math.Min(control.MaxCodingN, c.MaxReadPrice/c.Price.Read))); n < l.NMax {
+		if n := max(least, int(math.Min(control.MaxCodingN, c.MaxReadPrice/c.Price.Read))); n < l.NMax {
 			l.NMax, priced = n, true
 			l.KMax = min(l.KMax, n)
 		}

@@ -1,6 +1,7 @@
 package coding
 
 import (
+	"math"
 	"time"
 
 	"penstock/consumers/decider/coding/fit"
@@ -8,84 +9,205 @@ import (
 	"penstock/schemas/control"
 )
 
-// Explanation says what is known of a store and which table it has.
+// Explanation says what is known of a coder and which table it has.
 type Explanation struct {
-	Store  string               `json:"store"`
+	Coder  string               `json:"coder"`
 	Policy control.CodingPolicy `json:"policy"`
-	Read   OperationView        `json:"read"`
-	Write  OperationView        `json:"write"`
+	// Spread are the n and k of the layout spread; nil: any code can be read.
+	Spread *Code `json:"spread,omitempty"`
+	// Read and Write are what its table is made from: the mean of its stores' models by
+	// their samples.
+	Read  OperationView `json:"read"`
+	Write OperationView `json:"write"`
+	// Members are its stores, in the order of the configuration.
+	Members []MemberView `json:"members"`
+	// Used are the codes of the tasks of the history, of reads and writes apart.
+	Used UsedView `json:"used"`
+	// Price is what reads cost.
+	Price PriceView `json:"price"`
 	// Table is the one in force, Sent the end of the window in which it was last sent,
 	// Epoch the last epoch.
 	Table *control.CodingTable `json:"table,omitempty"`
 	Sent  *time.Time           `json:"sent,omitempty"`
 	Epoch uint64               `json:"epoch,omitempty"`
+	// Apart is by how much the table in force differs from the one that would be made
+	// now; another is sent beyond Change.
+	Apart  float64 `json:"apart"`
+	Change float64 `json:"change"`
 	// Refused: no executor has taken the last table; Failed is how many in a row.
 	Refused bool `json:"refused,omitempty"`
 	Failed  int  `json:"failed,omitempty"`
 }
 
-// OperationView is what is known of the reads or the writes of a store.
-type OperationView struct {
+// MemberView is what is known of one store.
+type MemberView struct {
+	Store string    `json:"store"`
+	Read  ModelView `json:"read"`
+	Write ModelView `json:"write"`
+}
+
+// ModelView is the delay of tasks, and what it rests on.
+type ModelView struct {
 	Model threshold.Model `json:"model"`
 	// Fitted: the model rests on samples; else it is the configuration's.
-	Fitted    bool            `json:"fitted"`
-	Intervals []fit.Interval  `json:"intervals,omitempty"` // as the model's fields, 95 %
-	Untold    []string        `json:"untold,omitempty"`    // parameters that rest on the last fit
-	Samples   int64           `json:"samples"`             // of the last fit
-	SizeMB    float64         `json:"size_mb"`             // of a request, MB (10⁶ B)
-	Limits    LimitsView      `json:"limits"`
-	BestIdle  Code            `json:"best_idle"` // the code of an empty queue
-	Capacity  CapacityOfCodes `json:"capacity"`
+	Fitted    bool           `json:"fitted"`
+	Intervals []fit.Interval `json:"intervals,omitempty"` // as the model's fields, 95 %
+	Untold    []string       `json:"untold,omitempty"`    // parameters that rest on the last fit
+	Samples   int64          `json:"samples"`             // of the last fit
+}
+
+// OperationView is what is known of the reads or the writes of a coder.
+type OperationView struct {
+	Model threshold.Model `json:"model"`
+	// Fitted: some store's model rests on samples.
+	Fitted   bool            `json:"fitted"`
+	Samples  int64           `json:"samples"`
+	SizeMB   float64         `json:"size_mb"` // of a request, MB (10⁶ B)
+	Limits   LimitsView      `json:"limits"`
+	BestIdle Code            `json:"best_idle"` // the code of an empty queue
+	Capacity CapacityOfCodes `json:"capacity"`
 }
 
 // LimitsView is what codes are chosen from.
 type LimitsView struct {
 	Connections int     `json:"connections"`
+	KMin        int     `json:"k_min,omitempty"`
 	KMax        int     `json:"k_max"`
 	NMax        int     `json:"n_max"`
 	RMax        float64 `json:"r_max"`
 }
 
-// CapacityOfCodes is requests a second of a coder with (1,1) and with the code of an
-// empty queue.
+// CapacityOfCodes is requests a second of a coder with the smallest code, (1,1) or (k,k),
+// and with that of an empty queue.
 type CapacityOfCodes struct {
-	One  float64 `json:"one"`
-	Idle float64 `json:"idle"`
+	Least float64 `json:"least"`
+	Idle  float64 `json:"idle"`
 }
 
-// Explain tells what the policy knows of a store; false if it isn't configured.
+// UsedView is codes by their requests.
+type UsedView struct {
+	Read  []CodeShare `json:"read,omitempty"`
+	Write []CodeShare `json:"write,omitempty"`
+}
+
+// CodeShare is how many of the requests had a code.
+type CodeShare struct {
+	Code
+	Share float64 `json:"share"`
+}
+
+// PriceView is what a million reads cost, in US dollars, by the requests to stores of
+// each: as those of the history were, 0 without any, and at most.
+type PriceView struct {
+	RequestsPerRead float64 `json:"requests_per_read"`
+	AsWere          float64 `json:"usd_per_million_reads"`
+	MostRequests    int     `json:"most_requests_per_read"`
+	Most            float64 `json:"most_usd_per_million_reads"`
+	Cap             float64 `json:"max_read_price,omitempty"`
+}
+
+// Explain tells what the policy knows of a coder, by its name or that of one of its
+// stores; false if neither is configured.
 func (t *Policy) Explain(name string) (any, bool) {
 	i, ok := t.index[name]
 	if !ok {
-		return nil, false
+		at, ok := t.stores[name]
+		if !ok {
+			return nil, false
+		}
+		i = at.coder
 	}
-	s := &t.state.stores[i]
+	x, s := &t.config.Coders[i], &t.state.coders[i]
 	e := &Explanation{
-		Store: name, Policy: t.config.Policy, Table: s.inForce(), Epoch: s.standing.Epoch, Failed: s.standing.Failed,
-		Refused: s.standing.Refused != "" && s.standing.Refused == s.last,
+		Coder: x.Name, Policy: t.config.Policy, Table: s.inForce(), Epoch: s.standing.Epoch, Failed: s.standing.Failed,
+		Refused: s.standing.Refused != "" && s.standing.Refused == s.last, Change: max(0, t.config.Change),
+	}
+	if x.spread() {
+		e.Spread = &Code{N: x.N, K: x.K}
 	}
 	if s.sent != noTime {
 		at := time.UnixMicro(s.sent).UTC()
 		e.Sent = &at
 	}
+	for j, store := range x.members() {
+		e.Members = append(e.Members, MemberView{Store: store, Read: s.members[j].ops[read].view(), Write: s.members[j].ops[write].view()})
+	}
 	table, _ := t.plan(i)
+	if e.Table != nil {
+		share, _ := apart(e.Table, table)
+		e.Apart = rounded(share)
+	}
 	e.Read, e.Write = t.view(i, read, &table.Read), t.view(i, write, &table.Write)
+	var asked, reads float64
+	e.Used.Read, asked, reads = s.used(read)
+	e.Used.Write, _, _ = s.used(write)
+	e.Price = t.priceOf(asked, reads, most(&table.Read))
 	return e, true
 }
 
-func (t *Policy) view(i, op int, c *control.CodingCodes) OperationView {
-	o := &t.state.stores[i].ops[op]
-	l, _ := t.config.limits(&t.config.Stores[i], op, o.size)
-	n, k := threshold.Table{K: c.K, N: c.N}.Code(0, c.RMax)
-	v := OperationView{
-		Model: o.model, Fitted: o.fitted, Untold: o.untold, Samples: o.samples, SizeMB: o.size, BestIdle: Code{N: n, K: k},
-		Limits: LimitsView{Connections: l.Connections, KMax: l.KMax, NMax: l.NMax, RMax: l.RMax},
+// Coders are the names that Explain knows as scopes.
+func (t *Policy) Coders() []string {
+	out := make([]string, len(t.config.Coders))
+	for i := range t.config.Coders {
+		out[i] = t.config.Coders[i].Name
 	}
+	return out
+}
+
+func (t *Policy) priceOf(asked, reads float64, n int) PriceView {
+	each := max(0, t.config.Price.Read)
+	v := PriceView{MostRequests: n, Most: rounded(float64(n) * each), Cap: t.config.MaxReadPrice}
+	if reads > 0 {
+		v.RequestsPerRead = rounded(asked / reads)
+		v.AsWere = rounded(asked / reads * each)
+	}
+	return v
+}
+
+func (o *operation) view() ModelView {
+	v := ModelView{Model: o.model, Fitted: o.fitted, Untold: o.untold, Samples: o.samples}
 	if o.fitted {
 		v.Intervals = o.intervals[:]
 	}
-	if o.model.Validate() == nil {
-		v.Capacity = CapacityOfCodes{One: rounded(o.model.Capacity(o.size, 1, 1, l.Connections)), Idle: rounded(o.model.Capacity(o.size, n, k, l.Connections))}
+	return v
+}
+
+// used are the codes of an operation in the history, by n and k, with the tasks and the
+// requests of all.
+func (s *coder) used(op int) (out []CodeShare, asked, requests float64) {
+	var all []pane
+	for j := range s.members {
+		all = append(all, s.members[j].ops[op].history...)
+	}
+	for _, c := range together(all) {
+		asked += float64(c.tasks)
+		of := float64(c.tasks) / float64(c.n)
+		requests += of
+		code := Code{N: int(c.n), K: int(c.k)}
+		if n := len(out); n > 0 && out[n-1].Code == code { // of another size
+			out[n-1].Share += of
+			continue
+		}
+		out = append(out, CodeShare{Code: code, Share: of})
+	}
+	for i := range out {
+		out[i].Share = math.Round(out[i].Share/requests*1e4) / 1e4
+	}
+	return out, asked, requests
+}
+
+func (t *Policy) view(i, op int, c *control.CodingCodes) OperationView {
+	s := &t.state.coders[i]
+	size, m := s.sizes[op], s.model(op)
+	l, _ := t.config.limits(&t.config.Coders[i], op, size)
+	n, k := threshold.Table{K: c.K, N: c.N}.Code(0, c.RMax)
+	v := OperationView{
+		Model: m, Fitted: s.fitted(op), Samples: s.samples(op), SizeMB: size, BestIdle: Code{N: n, K: k},
+		Limits: LimitsView{Connections: l.Connections, KMin: l.KMin, KMax: l.KMax, NMax: l.NMax, RMax: l.RMax},
+	}
+	if m.Validate() == nil {
+		least := max(1, l.KMin)
+		v.Capacity = CapacityOfCodes{Least: rounded(m.Capacity(size, least, least, l.Connections)), Idle: rounded(m.Capacity(size, n, k, l.Connections))}
 	}
 	return v
 }

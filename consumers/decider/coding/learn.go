@@ -12,31 +12,46 @@ import (
 type learned struct {
 	bad     int64
 	unknown map[string]int64 // tasks by store
-	failed  []int64          // tasks by store
-	reads   []float64        // by store: reads, by their tasks
-	asked   []int64          // by store: tasks of reads
+	coders  []shown
+}
+
+// shown is what a window has shown of a coder.
+type shown struct {
+	panes      [][ops]pane // by member
+	failed     []int64     // tasks by member
+	background int64       // tasks
+	reads      float64     // by their tasks
+	asked      int64       // tasks of reads
+	gauges     int64       // of its queue, with
+	backlog    int64       // their sum and the greatest
+	most       int64
 }
 
 // learn takes the rows of a window into the state. Sums are integers, so that they do
 // not depend on an order.
 func (t *Policy) learn(tables map[string]*window.Table, end int64) *learned {
 	s := t.state
-	l := &learned{unknown: map[string]int64{}, failed: make([]int64, len(s.stores)), reads: make([]float64, len(s.stores)), asked: make([]int64, len(s.stores))}
-	s.now = end
-	number := end / t.config.Window.Microseconds()
-	panes := make([][ops]pane, len(s.stores))
-	if table := tables[window.Storage.Name]; table != nil {
-		t.read(l, panes, table)
+	l := &learned{unknown: map[string]int64{}, coders: make([]shown, len(s.coders))}
+	for i := range s.coders {
+		n := len(s.coders[i].members)
+		l.coders[i] = shown{panes: make([][ops]pane, n), failed: make([]int64, n)}
 	}
-	for i := range s.stores {
-		for op := range ops {
-			o := &s.stores[i].ops[op]
-			if p := panes[i][op]; len(p.cells) > 0 {
-				p.window = number
-				slices.SortFunc(p.cells, compareCells)
-				o.history = append(o.history, p)
+	s.now = end
+	if table := tables[window.Storage.Name]; table != nil {
+		t.read(l, table)
+	}
+	number := end / t.config.Window.Microseconds()
+	for i := range s.coders {
+		for j := range s.coders[i].members {
+			for op := range ops {
+				o := &s.coders[i].members[j].ops[op]
+				if p := l.coders[i].panes[j][op]; len(p.cells) > 0 {
+					p.window = number
+					slices.SortFunc(p.cells, compareCells)
+					o.history = append(o.history, p)
+				}
+				o.history = slices.DeleteFunc(o.history, func(p pane) bool { return p.window <= number-int64(t.config.History) })
 			}
-			o.history = slices.DeleteFunc(o.history, func(p pane) bool { return p.window <= number-int64(t.config.History) })
 		}
 	}
 	return l
@@ -46,44 +61,80 @@ func compareCells(a, b cell) int {
 	return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.k, b.k), cmp.Compare(a.bits, b.bits))
 }
 
+// storageRow is a row of the rollup.
+type storageRow struct {
+	store, op, outcome     string
+	n, k, size             int64 // −1: no number
+	codeless               bool  // neither n nor k
+	tasks, bytes, smallest int64
+	least                  int64
+	delay                  window.Bins
+}
+
 // read adds up the rows of a table.
-func (t *Policy) read(l *learned, panes [][ops]pane, table *window.Table) {
+func (t *Policy) read(l *learned, table *window.Table) {
 	stores, opsOf, outcomes := table.Key("store"), table.Key("op"), table.Key("outcome")
 	ns, ks, sizes := table.Key("n"), table.Key("k"), table.Key("bits")
 	tasks, bytes, smallest := table.Column("tasks"), table.Column("bytes"), table.Column("bytes_least")
 	least, delays := table.Column("delay_least_us"), table.HistColumn("delay")
+	gauges, backlog, most := table.Column("gauges"), table.Column("backlog"), table.Column("backlog_most")
 	for i := range table.Len() {
-		op := slices.Index(opNames[:], opsOf.At(i))
-		n, k, size := number(ns.At(i)), number(ks.At(i)), number(sizes.At(i))
-		outcome := outcomes.At(i)
-		if op < 0 || k < 1 || n < k || n > 255 || size < 0 || size > 63 || tasks[i] < 1 || bytes[i] < 0 || stores.At(i) == "" ||
-			outcome != "done" && outcome != "cancelled" && outcome != "failed" {
-			l.bad += max(tasks[i], 1)
+		if opsOf.At(i) == "" && tasks[i] == 0 {
+			if at, ok := t.index[stores.At(i)]; ok {
+				x := &l.coders[at]
+				x.gauges, x.backlog, x.most = x.gauges+gauges[i], x.backlog+backlog[i], max(x.most, most[i])
+			}
 			continue
 		}
-		at, ok := t.index[stores.At(i)]
-		if !ok {
-			l.unknown[stores.At(i)] += tasks[i]
-			continue
-		}
-		t.state.stores[at].seen = t.state.now
-		if op == read {
-			l.asked[at] += tasks[i]
-			l.reads[at] += float64(tasks[i]) / float64(n)
-		}
-		c := panes[at][op].cell(n, k, size)
-		c.tasks += tasks[i]
-		c.bytes += bytes[i]
-		c.smallest = lower(c.smallest, smallest[i])
-		switch outcome {
-		case "done":
-			c.done.Merge(delays[i])
-			c.least = lower(c.least, least[i])
-		case "cancelled":
-			c.cancelled.Merge(delays[i])
-		default:
-			l.failed[at] += tasks[i]
-		}
+		t.take(l, &storageRow{
+			store: stores.At(i), op: opsOf.At(i), outcome: outcomes.At(i), n: number(ns.At(i)), k: number(ks.At(i)), size: number(sizes.At(i)),
+			codeless: ns.At(i) == "" && ks.At(i) == "",
+			tasks:    tasks[i], bytes: bytes[i], smallest: smallest[i], least: least[i], delay: delays[i],
+		})
+	}
+}
+
+// usable says whether a row can be what it says to be.
+func (r *storageRow) usable() bool {
+	return slices.Contains(opNames[:], r.op) && r.size >= 0 && r.size <= 63 && r.tasks >= 1 && r.bytes >= 0 && r.store != "" &&
+		(r.outcome == "done" || r.outcome == "cancelled" || r.outcome == "failed") &&
+		(r.codeless || r.k >= 1 && r.n >= r.k && r.n <= 255)
+}
+
+// take adds a row of tasks up.
+func (t *Policy) take(l *learned, r *storageRow) {
+	if !r.usable() {
+		l.bad += max(r.tasks, 1)
+		return
+	}
+	at, ok := t.stores[r.store]
+	if !ok {
+		l.unknown[r.store] += r.tasks
+		return
+	}
+	x := &l.coders[at.coder]
+	if r.codeless {
+		x.background += r.tasks
+		return
+	}
+	t.state.coders[at.coder].seen = t.state.now
+	op := slices.Index(opNames[:], r.op)
+	if op == read {
+		x.asked += r.tasks
+		x.reads += float64(r.tasks) / float64(r.n)
+	}
+	c := x.panes[at.member][op].cell(r.n, r.k, r.size)
+	c.tasks += r.tasks
+	c.bytes += r.bytes
+	c.smallest = lower(c.smallest, r.smallest)
+	switch r.outcome {
+	case "done":
+		c.done.Merge(r.delay)
+		c.least = lower(c.least, r.least)
+	case "cancelled":
+		c.cancelled.Merge(r.delay)
+	default:
+		x.failed[at.member] += r.tasks
 	}
 }
 

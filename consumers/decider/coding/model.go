@@ -7,55 +7,112 @@ import (
 	"penstock/consumers/decider/coding/threshold"
 )
 
-// fits brings the models of a store up to date with its history.
+// fits brings the models of a coder's stores up to date with their histories.
 func (w *decision) fits(i int) {
-	name := w.t.config.Stores[i].Name
+	x, s := &w.t.config.Coders[i], &w.t.state.coders[i]
 	for op := range ops {
-		o := &w.t.state.stores[i].ops[op]
-		cells := together(o.history)
-		points := make([]fit.Point, len(cells))
-		for j, c := range cells {
-			points[j] = fit.Point{MB: float64(c.bytes) / float64(c.tasks) / 1e6, LeastMB: float64(max(c.smallest, 0)) / 1e6, Least: c.least, Done: c.done, Cancelled: c.cancelled}
+		var all []cell
+		fitted := false
+		for j, store := range x.members() {
+			cells := together(s.members[j].ops[op].history)
+			all = append(all, cells...)
+			fitted = w.fit(x.Name, store, op, &s.members[j].ops[op], cells) || fitted
 		}
-		r := fit.Fit(points, o.model, fit.Options{MinSamples: w.t.config.MinSamples})
-		if r.Kept {
-			if len(cells) > 0 {
-				w.reasons.Add(InsufficientSamples, name, map[string]any{"op": opNames[op], "tasks": r.Done},
-					"%ss: fewer than %d ended tasks in %d windows, or none of a size with enough; the last fit stands", opNames[op], w.t.config.MinSamples, w.t.config.History)
-			}
-			continue
-		}
-		o.take(r, cells)
-		w.reasons.Add(Fitted, name, fitEvidence(op, o, &r), "%ss: %d ended and %d cancelled tasks", opNames[op], r.Done, r.Cancelled)
-		if len(r.Untold) > 0 {
-			w.reasons.Add(Untold, name, map[string]any{"op": opNames[op]}, "%ss: sizes are too alike to tell %s apart: the last fit stands for what they leave open", opNames[op], strings.Join(r.Untold, ", "))
+		if fitted {
+			s.resize(op, all)
 		}
 	}
 }
 
-// take keeps a fit, and the mean size of a request: a task is one of n of a request of
-// k times its bytes.
-func (o *operation) take(r fit.Result, cells []cell) {
+// fit brings the model of an operation at a store up to date; false if the last fit
+// stands.
+func (w *decision) fit(name, store string, op int, o *operation, cells []cell) bool {
+	points := make([]fit.Point, len(cells))
+	for j, c := range cells {
+		points[j] = fit.Point{MB: float64(c.bytes) / float64(c.tasks) / 1e6, LeastMB: float64(max(c.smallest, 0)) / 1e6, Least: c.least, Done: c.done, Cancelled: c.cancelled}
+	}
+	r := fit.Fit(points, o.model, fit.Options{MinSamples: w.t.config.MinSamples})
+	if r.Kept {
+		if len(cells) > 0 {
+			w.reasons.Add(InsufficientSamples, name, map[string]any{"store": store, "op": opNames[op], "tasks": r.Done},
+				"%ss: fewer than %d ended tasks in %d windows, or none of a size with enough; the last fit stands", opNames[op], w.t.config.MinSamples, w.t.config.History)
+		}
+		return false
+	}
+	o.take(r)
+	w.reasons.Add(Fitted, name, fitEvidence(store, op, o, &r), "%ss: %d ended and %d cancelled tasks", opNames[op], r.Done, r.Cancelled)
+	if len(r.Untold) > 0 {
+		w.reasons.Add(Untold, name, map[string]any{"store": store, "op": opNames[op]}, "%ss: sizes are too alike to tell %s apart: the last fit stands for what they leave open", opNames[op], strings.Join(r.Untold, ", "))
+	}
+	return true
+}
+
+// take keeps a fit.
+func (o *operation) take(r fit.Result) {
 	m := r.Model
 	o.model = threshold.Model{Delta: rounded(m.Delta), DeltaPerMB: rounded(m.DeltaPerMB), Psi: rounded(m.Psi), PsiPerMB: rounded(m.PsiPerMB)}
 	o.fitted, o.untold, o.samples = true, r.Untold, r.Done+r.Cancelled
 	for i, x := range r.Intervals {
 		o.intervals[i] = fit.Interval{Low: rounded(x.Low), High: rounded(x.High)}
 	}
+}
+
+// resize keeps the mean size of a request: a task is one of n of a request of k times
+// its bytes.
+func (s *coder) resize(op int, cells []cell) {
 	var requests, bytes float64
 	for _, c := range cells {
 		requests += float64(c.tasks) / float64(c.n)
 		bytes += float64(float64(c.bytes) / float64(c.n) * float64(c.k))
 	}
 	if requests > 0 && bytes > 0 {
-		o.size = min(max(rounded(bytes/requests/1e6), 1e-6), 1e6)
+		s.sizes[op] = min(max(rounded(bytes/requests/1e6), 1e-6), 1e6)
 	}
 }
 
-func fitEvidence(op int, o *operation, r *fit.Result) map[string]any {
+// model is that of a coder's tasks: the mean of its stores' by the samples of their last
+// fits. Stores without a fit count only if none has one.
+func (s *coder) model(op int) threshold.Model {
+	var sum threshold.Model
+	var all float64
+	fitted := s.fitted(op)
+	for j := range s.members {
+		o := &s.members[j].ops[op]
+		if fitted && !o.fitted {
+			continue
+		}
+		weight := float64(max(o.samples, 1))
+		all += weight
+		sum.Delta += float64(weight * o.model.Delta)
+		sum.DeltaPerMB += float64(weight * o.model.DeltaPerMB)
+		sum.Psi += float64(weight * o.model.Psi)
+		sum.PsiPerMB += float64(weight * o.model.PsiPerMB)
+	}
+	return threshold.Model{Delta: rounded(sum.Delta / all), DeltaPerMB: rounded(sum.DeltaPerMB / all), Psi: rounded(sum.Psi / all), PsiPerMB: rounded(sum.PsiPerMB / all)}
+}
+
+// fitted says whether any store of the coder has a fit.
+func (s *coder) fitted(op int) bool {
+	for j := range s.members {
+		if s.members[j].ops[op].fitted {
+			return true
+		}
+	}
+	return false
+}
+
+// samples are those of the last fits of the coder's stores.
+func (s *coder) samples(op int) (n int64) {
+	for j := range s.members {
+		n += s.members[j].ops[op].samples
+	}
+	return n
+}
+
+func fitEvidence(store string, op int, o *operation, r *fit.Result) map[string]any {
 	m := o.model
 	return map[string]any{
-		"op": opNames[op], "delta_ms": m.Delta, "delta_ms_per_mb": m.DeltaPerMB, "psi_ms": m.Psi, "psi_ms_per_mb": m.PsiPerMB,
-		"intervals": o.intervals, "size_mb": o.size, "outliers": r.Outliers,
+		"store": store, "op": opNames[op], "delta_ms": m.Delta, "delta_ms_per_mb": m.DeltaPerMB, "psi_ms": m.Psi, "psi_ms_per_mb": m.PsiPerMB,
+		"intervals": o.intervals, "outliers": r.Outliers,
 	}
 }

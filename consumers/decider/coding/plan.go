@@ -8,16 +8,16 @@ import (
 	"penstock/schemas/control"
 )
 
-// plan is the table that a store should have by what is known now.
+// plan is the table that a coder should have by what is known now.
 func (t *Policy) plan(i int) (table *control.CodingTable, priced bool) {
-	s := &t.state.stores[i]
+	s, x := &t.state.coders[i], &t.config.Coders[i]
 	table = &control.CodingTable{Policy: t.config.Policy}
 	for op := range ops {
-		o := &s.ops[op]
-		l, p := t.config.limits(&t.config.Stores[i], op, o.size)
+		l, p := t.config.limits(x, op, s.sizes[op])
 		priced = priced || p
-		m := control.CodingDelay{Delta: o.model.Delta, DeltaPerMB: o.model.DeltaPerMB, Psi: o.model.Psi, PsiPerMB: o.model.PsiPerMB}
-		if c := t.codes(o, l); op == read {
+		d := s.model(op)
+		m := control.CodingDelay{Delta: d.Delta, DeltaPerMB: d.DeltaPerMB, Psi: d.Psi, PsiPerMB: d.PsiPerMB}
+		if c := t.codes(d, x, l); op == read {
 			table.Model.Read, table.Read = m, c
 		} else {
 			table.Model.Write, table.Write = m, c
@@ -27,29 +27,32 @@ func (t *Policy) plan(i int) (table *control.CodingTable, priced bool) {
 }
 
 // codes are those of one operation under the policy.
-func (t *Policy) codes(o *operation, l threshold.Limits) control.CodingCodes {
+func (t *Policy) codes(m threshold.Model, x *Coder, l threshold.Limits) control.CodingCodes {
 	switch t.config.Policy {
 	case control.CodingTOFEC:
-		return t.thresholds(o, l)
+		return t.thresholds(m, l)
 	case control.CodingGreedy:
 		return control.CodingCodes{K: always(l.KMax), N: always(l.NMax), RMax: l.RMax}
 	case control.CodingHedge:
-		c := fixed(t.config.Code, l)
-		c.HedgeUS = hedgeAfter(o.model, l.SizeMB, len(c.K)+1, t.config.HedgeQuantile)
+		c := fixed(t.config.Code, x, l)
+		c.HedgeUS = hedgeAfter(m, l.SizeMB, len(c.K)+1, t.config.HedgeQuantile)
 		return c
 	}
-	return fixed(t.config.Code, l)
+	return fixed(t.config.Code, x, l)
 }
 
 // thresholds are tofec's. A model that samples have driven to no delay at all has none
-// to compare: then one request each is best.
-func (t *Policy) thresholds(o *operation, l threshold.Limits) control.CodingCodes {
+// to compare: then as few requests each as there can be are best.
+func (t *Policy) thresholds(m threshold.Model, l threshold.Limits) control.CodingCodes {
 	of := threshold.Corrected
 	if t.config.Uncorrected {
 		of = threshold.Uncorrected
 	}
 	out := control.CodingCodes{K: make([]float64, l.KMax-1), N: make([]float64, l.NMax-1), RMax: l.RMax}
-	table, err := of(o.model, l)
+	for j := range l.KMin - 1 {
+		out.K[j], out.N[j] = control.MaxBacklog, control.MaxBacklog
+	}
+	table, err := of(m, l)
 	if err != nil {
 		return out
 	}
@@ -63,8 +66,11 @@ func (t *Policy) thresholds(o *operation, l threshold.Limits) control.CodingCode
 }
 
 // fixed is one code at any backlog, within the cap on requests.
-func fixed(c Code, l threshold.Limits) control.CodingCodes {
+func fixed(c Code, x *Coder, l threshold.Limits) control.CodingCodes {
 	k, n := min(c.K, l.NMax), min(c.N, l.NMax)
+	if x.spread() {
+		k, n = x.K, min(max(x.K, c.N*x.K/c.K), l.NMax)
+	}
 	return control.CodingCodes{K: always(k), N: always(n), RMax: float64(n)}
 }
 

@@ -15,9 +15,13 @@ import (
 type Policy struct {
 	settings.Frame
 	config Config
-	index  map[string]int // of stores
+	index  map[string]int // of coders
+	stores map[string]place
 	state  *state
 }
+
+// place is where a store is in the configuration.
+type place struct{ coder, member int }
 
 var _ decider.Policy = (*Policy)(nil)
 
@@ -32,9 +36,12 @@ func New(c Config) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Policy{Frame: frame, config: c, index: map[string]int{}, state: newState(&c)}
-	for i, s := range c.Stores {
-		t.index[s.Name] = i
+	t := &Policy{Frame: frame, config: c, index: map[string]int{}, stores: map[string]place{}, state: newState(&c)}
+	for i := range c.Coders {
+		t.index[c.Coders[i].Name] = i
+		for j, m := range c.Coders[i].members() {
+			t.stores[m] = place{i, j}
+		}
 	}
 	return t, nil
 }
@@ -67,14 +74,14 @@ func (t *Policy) Decide(in decider.Input) decider.Output {
 		return decider.Output{Reasons: w.reasons.All()}
 	}
 	var commands []control.Command
-	for i := range t.state.stores {
-		if t.state.stores[i].seen == noTime {
-			w.reasons.Count(Unseen, 1, "stores without a task yet: their coders do what they do without a table")
+	for i := range t.state.coders {
+		if t.state.coders[i].seen == noTime {
+			w.reasons.Count(Unseen, 1, "coders without a task yet: they do what they do without a table")
 			continue
 		}
 		w.fits(i)
 		w.price(i, l)
-		if c := w.store(i); c != nil {
+		if c := w.coder(i); c != nil {
 			commands = append(commands, *c)
 		}
 	}
@@ -98,21 +105,32 @@ func (w *decision) report(l *learned) {
 	}
 	slices.Sort(names)
 	for _, n := range names {
-		w.reasons.Add(UnknownStore, n, map[string]any{"tasks": l.unknown[n]}, "tasks of a store that the configuration doesn't name")
+		w.reasons.Add(UnknownStore, n, map[string]any{"tasks": l.unknown[n]}, "tasks of a store that no coder of the configuration has")
 	}
-	for i, n := range l.failed {
-		if n > 0 {
-			w.reasons.Add(FailedTasks, w.t.config.Stores[i].Name, map[string]any{"tasks": n}, "they say nothing of the delay")
+	for i := range l.coders {
+		x, s := &w.t.config.Coders[i], &l.coders[i]
+		for j, n := range s.failed {
+			if n > 0 {
+				w.reasons.Add(FailedTasks, x.Name, map[string]any{"store": x.members()[j], "tasks": n}, "they say nothing of the delay")
+			}
+		}
+		if s.background > 0 {
+			w.reasons.Add(Background, x.Name, map[string]any{"tasks": s.background}, "repairs and other work that no client waits for: no code is chosen for it, and no delay is fitted to it")
+		}
+		if s.gauges > 0 {
+			w.reasons.Add(Waiting, x.Name, map[string]any{"mean": rounded(float64(s.backlog) / float64(s.gauges)), "most": s.most},
+				"requests that its queue said to wait; codes are chosen by the coder itself, with the backlog that each request meets")
 		}
 	}
 }
 
 // price says what a million reads of the window cost, by the tasks that they were.
 func (w *decision) price(i int, l *learned) {
-	if l.reads[i] <= 0 {
+	x := &l.coders[i]
+	if x.reads <= 0 {
 		return
 	}
 	each := max(0, w.t.config.Price.Read)
-	requests := float64(l.asked[i]) / l.reads[i]
-	w.reasons.Add(Priced, w.t.config.Stores[i].Name, map[string]any{"requests_per_read": rounded(requests), "usd_per_million_reads": rounded(requests * each)}, "what a million reads cost as they were")
+	requests := float64(x.asked) / x.reads
+	w.reasons.Add(Priced, w.t.config.Coders[i].Name, map[string]any{"requests_per_read": rounded(requests), "usd_per_million_reads": rounded(requests * each)}, "what a million reads cost as they were")
 }

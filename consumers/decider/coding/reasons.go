@@ -2,9 +2,9 @@ package coding
 
 import "math"
 
-// Codes of reasons: what was done with a store, and what was not.
+// Codes of reasons: what was done with a coder, and what was not.
 const (
-	FirstTable          = "FirstTable"    // a store without a table
+	FirstTable          = "FirstTable"    // a coder without a table
 	ModelChanged        = "ModelChanged"  // its delays or sizes have changed enough for other thresholds
 	PolicyChanged       = "PolicyChanged" // another policy or another cap by the configuration
 	Renewed             = "Renewed"       // the table in force, before its time is over
@@ -16,10 +16,12 @@ const (
 	Priced              = "Priced"      // what a million reads cost
 	PriceCapped         = "PriceCapped" // the price of reads allows fewer requests than the cap on them
 	FailedTasks         = "FailedTasks" // tasks that failed, which say nothing of the delay
-	Unseen              = "Unseen"      // stores of which there is no task yet
+	Unseen              = "Unseen"      // coders of which there is no task yet
+	Background          = "Background"  // tasks of no coded request
+	Waiting             = "Waiting"     // the backlog, as the coder's queue told
 	NoEarlierTable      = "NoEarlierTable"
 	Refused             = "Refused"      // everyone who answered has refused this very table
-	UnknownStore        = "UnknownStore" // tasks of a store that is not configured
+	UnknownStore        = "UnknownStore" // tasks of a store that no configured coder has
 	BadRow              = "BadRow"       // rows that cannot be used
 	Frozen              = "Frozen"
 	Observing           = "Observing" // mode observe
@@ -29,7 +31,7 @@ const (
 
 // codes is the order of reasons in a record.
 var codes = []string{
-	IncompleteWindow, Observing, Frozen, BadRow, UnknownStore, Unseen, FailedTasks, InsufficientSamples, Fitted, Untold, PriceCapped, Priced,
+	IncompleteWindow, Observing, Frozen, BadRow, UnknownStore, Unseen, FailedTasks, Background, Waiting, InsufficientSamples, Fitted, Untold, PriceCapped, Priced,
 	FirstTable, PolicyChanged, ModelChanged, Renewed, RolledBack, NoChange, NoEarlierTable, Refused, PromisesBroken,
 }
 

@@ -22,9 +22,10 @@ import (
 //
 //	config JSON                          fields of the configuration
 //	truth STORE OP DELTA /MB PSI /MB     what a store's tasks take, from here on
-//	traffic STORE OP N,K MB COUNT [failed=N]   requests of each window, from here on
+//	traffic STORE,… OP N,K MB COUNT [failed=N]   requests of each window, from here on
 //	quiet                                no traffic from here on
 //	bad STORE OP N K BITS OUTCOME        a row of one task in the next window
+//	queue CODER BACKLOG …                its queue in the next window, a gauge each
 //	decide [act|advise|observe] [freeze] [incomplete] [rollback=N] [×N]
 //	outcome STORE EPOCH STATUS
 //	explain STORE
@@ -36,6 +37,7 @@ type script struct {
 	world   *world
 	traffic []traffic
 	bad     [][]string
+	queues  map[string][]int64
 	window  int
 }
 
@@ -57,8 +59,13 @@ func (s *script) do(line string) string {
 	f := strings.Fields(line)
 	switch f[0] {
 	case "config":
+		coders := s.config.Coders
+		s.config.Coders = nil // the policy of before has these
 		if err := json.Unmarshal([]byte(strings.TrimPrefix(line, "config ")), &s.config); err != nil {
 			s.t.Fatal(err)
+		}
+		if s.config.Coders == nil {
+			s.config.Coders = coders
 		}
 		s.policy = s.again(s.policy)
 	case "truth":
@@ -74,6 +81,13 @@ func (s *script) do(line string) string {
 		s.traffic = nil
 	case "bad":
 		s.bad = append(s.bad, f[1:])
+	case "queue":
+		if s.queues == nil {
+			s.queues = map[string][]int64{}
+		}
+		for _, q := range f[2:] {
+			s.queues[f[1]] = append(s.queues[f[1]], int64(s.number(q)))
+		}
 	case "decide":
 		return s.decide(f[1:])
 	case "outcome":
@@ -133,10 +147,17 @@ func (s *script) decide(options []string) string {
 			s.world.serve(x)
 		}
 		in := decider.Input{Window: windowOf(s.window, s.policy.Width()), Operator: op, Tables: s.world.table(s.window, s.policy.Width())}
-		if len(s.bad) > 0 {
+		if len(s.bad)+len(s.queues) > 0 {
 			if in.Tables == nil {
 				in.Tables = map[string]*window.Table{window.Storage.Name: window.NewTable(window.Storage)}
 			}
+			for coder, q := range s.queues {
+				for _, v := range q {
+					in.Tables[window.Storage.Name].Append(in.Window.Start.UnixMicro(), []string{coder, "", "", "", "", ""},
+						[]int64{0, 0, window.NullInt, 0, window.NullInt, 0, 1, v, v}, window.Bins{})
+				}
+			}
+			s.queues = nil
 			for _, keys := range s.bad {
 				for i := range keys {
 					keys[i] = strings.TrimPrefix(keys[i], "-")

@@ -17,7 +17,7 @@ import (
 const mostTasks = 1 << 40
 
 // format is that of snapshots, with its version.
-var format = statecode.Format{Magic: "penstock/coding/1\n", Fault: ErrSnapshot}
+var format = statecode.Format{Magic: "penstock/coding/2\n", Fault: ErrSnapshot}
 
 func codeBins(c *statecode.Coder, b *window.Bins) {
 	statecode.ListOrNil(c, &b.Index, func(v *uint16) {
@@ -71,9 +71,8 @@ func codeOperation(c *statecode.Coder, o *operation) {
 	}
 	statecode.ListOrNil(c, &o.untold, c.Text)
 	c.Int(&o.samples)
-	c.Finite(&o.size)
 	m := o.model
-	if c.Err() == nil && (m.Validate() != nil && !o.fitted || min(m.Delta, m.DeltaPerMB, m.Psi, m.PsiPerMB) < 0 || !(o.size > 0)) {
+	if c.Err() == nil && (m.Validate() != nil && !o.fitted || min(m.Delta, m.DeltaPerMB, m.Psi, m.PsiPerMB) < 0 || o.samples < 0 || o.samples > mostTasks) {
 		c.Fail("a model that isn't one")
 	}
 }
@@ -104,10 +103,18 @@ func codeTable(c *statecode.Coder, p *past) {
 	}
 }
 
-func codeStore(c *statecode.Coder, s *store) {
+func codeCoder(c *statecode.Coder, s *coder) {
 	c.Int(&s.seen)
-	for op := range s.ops {
-		codeOperation(c, &s.ops[op])
+	statecode.ListOrNil(c, &s.members, func(m *member) {
+		for op := range m.ops {
+			codeOperation(c, &m.ops[op])
+		}
+	})
+	for op := range s.sizes {
+		c.Finite(&s.sizes[op])
+		if c.Err() == nil && !(s.sizes[op] > 0) {
+			c.Fail("a size that isn't one")
+		}
 	}
 	c.Int(&s.sent)
 	for _, p := range []*uint64{&s.standing.Epoch, &s.standing.Done, &s.standing.Bad} {
@@ -122,7 +129,20 @@ func codeStore(c *statecode.Coder, s *store) {
 
 func codeState(c *statecode.Coder, s *state) {
 	c.Int(&s.now)
-	statecode.ListOrNil(c, &s.stores, func(x *store) { codeStore(c, x) })
+	statecode.ListOrNil(c, &s.coders, func(x *coder) { codeCoder(c, x) })
+}
+
+// named is a coder and its stores, as a state's places stand for them.
+type named struct {
+	coder   string
+	members []string
+}
+
+func codeNames(c *statecode.Coder, names *[]named) {
+	statecode.ListOrNil(c, names, func(n *named) {
+		c.Text(&n.coder)
+		statecode.ListOrNil(c, &n.members, c.Text)
+	})
 }
 
 // Snapshot writes the state: equal states have equal bytes.
@@ -130,18 +150,18 @@ func (t *Policy) Snapshot(w io.Writer) error {
 	c := format.Write()
 	width := t.config.Window.Microseconds()
 	c.Int(&width)
-	var names []string
-	for _, s := range t.config.Stores {
-		names = append(names, s.Name)
+	names := make([]named, len(t.config.Coders))
+	for i := range t.config.Coders {
+		names[i] = named{t.config.Coders[i].Name, t.config.Coders[i].members()}
 	}
-	statecode.ListOrNil(c, &names, c.Text)
+	codeNames(c, &names)
 	codeState(c, t.state)
 	return c.Seal(w)
 }
 
 // Restore replaces the state by one that was written, of this configuration or of an
-// earlier one: stores are found by name, those that are gone are left out, and after a
-// change of the window's width histories begin anew. What a store was believed to be
+// earlier one: coders and stores are found by name, those that are gone are left out, and after a
+// change of the window's width histories begin anew. What stores were believed to be
 // before anything was measured is the new configuration's. The error wraps
 // ErrSnapshot.
 func (t *Policy) Restore(r io.Reader) error {
@@ -150,12 +170,12 @@ func (t *Policy) Restore(r io.Reader) error {
 		return err
 	}
 	var width int64
-	var names []string
+	var names []named
 	c.Int(&width)
-	statecode.ListOrNil(c, &names, c.Text)
+	codeNames(c, &names)
 	s := new(state)
 	codeState(c, s)
-	if c.Err() == nil && (c.Left() > 0 || len(names) != len(s.stores)) {
+	if c.Err() == nil && (c.Left() > 0 || !s.fits(names)) {
 		c.Fail("its parts do not fit")
 	}
 	if c.Err() != nil {
@@ -165,28 +185,57 @@ func (t *Policy) Restore(r io.Reader) error {
 	return nil
 }
 
+// fits says whether a state has a place for each name.
+func (s *state) fits(names []named) bool {
+	if len(names) != len(s.coders) {
+		return false
+	}
+	for i := range names {
+		if len(names[i].members) != len(s.coders[i].members) {
+			return false
+		}
+	}
+	return true
+}
+
 // adopt takes over a state, made to fit this configuration.
-func (t *Policy) adopt(old *state, names []string, sameWidth bool) {
+func (t *Policy) adopt(old *state, names []named, sameWidth bool) {
 	s := newState(&t.config)
 	s.now = old.now
 	for j, name := range names {
-		i, ok := t.index[name]
+		i, ok := t.index[name.coder]
 		if !ok {
 			continue
 		}
-		first := s.stores[i]
-		s.stores[i] = old.stores[j]
-		for op := range ops {
-			o := &s.stores[i].ops[op]
-			if !o.fitted {
-				o.model, o.size = first.ops[op].model, first.ops[op].size
+		was, first := old.coders[j], s.coders[i]
+		s.coders[i] = was
+		s.coders[i].members = first.members
+		for m, store := range name.members {
+			if at, ok := t.stores[store]; ok && at.coder == i {
+				s.coders[i].members[at.member].adopt(&was.members[m], sameWidth)
 			}
-			if !sameWidth {
-				o.history = nil
+		}
+		for op := range ops {
+			if !s.coders[i].fitted(op) {
+				s.coders[i].sizes[op] = first.sizes[op]
 			}
 		}
 	}
 	t.state = s
+}
+
+// adopt takes over what is known of a store.
+func (m *member) adopt(old *member, sameWidth bool) {
+	for op := range ops {
+		model := m.ops[op].model
+		m.ops[op] = old.ops[op]
+		if !m.ops[op].fitted {
+			m.ops[op].model = model
+		}
+		if !sameWidth {
+			m.ops[op].history = nil
+		}
+	}
 }
 
 // Digest returns "sha256:" and the digest of the state.

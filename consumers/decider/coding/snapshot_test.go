@@ -32,7 +32,7 @@ func busy(t testing.TB, c coding.Config) (*coding.Policy, *world) {
 	}
 	w := newWorld(4)
 	for n := range 5 {
-		for _, s := range c.Stores {
+		for _, s := range c.Coders {
 			w.serve(traffic{store: s.Name, op: "read", n: 6, k: 3, mb: 3, count: 80})
 			w.serve(traffic{store: s.Name, op: "write", n: 2, k: 1, mb: 1, count: 80})
 		}
@@ -42,7 +42,7 @@ func busy(t testing.TB, c coding.Config) (*coding.Policy, *world) {
 }
 
 func TestASnapshotIsWholeOrRefused(t *testing.T) {
-	p, _ := busy(t, coding.Config{Stores: []coding.Store{{Name: "a"}, {Name: "b"}}})
+	p, _ := busy(t, coding.Config{Coders: []coding.Coder{{Name: "a"}, {Name: "b"}}})
 	var b bytes.Buffer
 	if err := p.Snapshot(&b); err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestASnapshotIsWholeOrRefused(t *testing.T) {
 
 // After a restart between any two windows the same is decided.
 func TestARestartChangesNothing(t *testing.T) {
-	c := coding.Config{Stores: []coding.Store{{Name: "a"}, {Name: "b"}}, History: 3}
+	c := coding.Config{Coders: []coding.Coder{{Name: "a"}, {Name: "b"}}, History: 3}
 	one, _ := coding.New(c)
 	two, _ := coding.New(c)
 	w, v := newWorld(6), newWorld(6)
@@ -93,14 +93,14 @@ func TestARestartChangesNothing(t *testing.T) {
 
 // A snapshot is read under another configuration: what still fits is kept.
 func TestASnapshotOfAnEarlierConfiguration(t *testing.T) {
-	p, w := busy(t, coding.Config{Stores: []coding.Store{{Name: "a"}, {Name: "b"}}})
+	p, w := busy(t, coding.Config{Coders: []coding.Coder{{Name: "a"}, {Name: "b"}}})
 	for name, c := range map[string]coding.Config{
-		"another order and one more": {Stores: []coding.Store{{Name: "c"}, {Name: "b"}, {Name: "a"}}},
-		"one less":                   {Stores: []coding.Store{{Name: "a"}}},
-		"another history":            {Stores: []coding.Store{{Name: "a"}}, History: 2},
-		"another width":              {Stores: []coding.Store{{Name: "a"}}, Window: 30_000_000_000},
-		"another policy":             {Stores: []coding.Store{{Name: "a"}}, Policy: control.CodingGreedy},
-		"another belief":             {Stores: []coding.Store{{Name: "a", Read: &threshold.Model{Delta: 1, Psi: 1}}}},
+		"another order and one more": {Coders: []coding.Coder{{Name: "c"}, {Name: "b"}, {Name: "a"}}},
+		"one less":                   {Coders: []coding.Coder{{Name: "a"}}},
+		"another history":            {Coders: []coding.Coder{{Name: "a"}}, History: 2},
+		"another width":              {Coders: []coding.Coder{{Name: "a"}}, Window: 30_000_000_000},
+		"another policy":             {Coders: []coding.Coder{{Name: "a"}}, Policy: control.CodingGreedy},
+		"another belief":             {Coders: []coding.Coder{{Name: "a", Read: &threshold.Model{Delta: 1, Psi: 1}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q, err := coding.New(c)
@@ -119,45 +119,62 @@ func TestASnapshotOfAnEarlierConfiguration(t *testing.T) {
 	}
 }
 
+// A store's name leads to its coder.
+func TestExplainByTheNameOfAStore(t *testing.T) {
+	p, err := coding.New(coding.Config{Coders: []coding.Coder{{Name: "safe", Members: []string{"a", "b"}, N: 2, K: 1}, {Name: "objects"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"safe": "safe", "b": "safe", "objects": "objects", "c": ""} {
+		e, ok := p.Explain(name)
+		if ok != (want != "") || ok && e.(*coding.Explanation).Coder != want {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
 func TestConfigurationsWithFaults(t *testing.T) {
-	stores := []coding.Store{{Name: "a"}}
+	coders := []coding.Coder{{Name: "a"}}
 	for _, c := range []struct {
 		config coding.Config
 		want   string
 	}{
-		{coding.Config{}, `stores: got "0", expected 1 to 1024`},
-		{coding.Config{Stores: stores, Policy: "best"}, `policy: got "best", expected tofec, greedy, static, replicate or hedge`},
-		{coding.Config{Stores: []coding.Store{{Name: "a"}, {Name: "a"}}}, `stores[1].name: got "a", expected a name of its own of 1 to 1024 bytes`},
-		{coding.Config{Stores: []coding.Store{{Name: "a", Connections: -1}}}, `stores[0].connections: got "-1", expected 0 to 65,536`},
-		{coding.Config{Stores: []coding.Store{{Name: "a", Read: &threshold.Model{Delta: -1}}}}, `stores[0].read: got "model: delta_ms: got -1`},
-		{coding.Config{Stores: stores, Window: 15_000_000_000}, `window: got "15s", expected a multiple of 10s`},
-		{coding.Config{Stores: stores, History: 361}, `history: got "361", expected 1 to 360 windows`},
-		{coding.Config{Stores: stores, MinSamples: -1}, `min_samples: got "-1", expected at least 1`},
-		{coding.Config{Stores: stores, Connections: -1}, `connections: got "-1", expected 1 to 65,536`},
-		{coding.Config{Stores: stores, KMax: 33}, `k_max: got "33", expected 1 to 32`},
-		{coding.Config{Stores: stores, RMax: 0.5}, `r_max: got "0.5", expected 1 to 128`},
-		{coding.Config{Stores: stores, MaxRequests: 3}, `max_requests: got "3", expected k_max to 128`},
-		{coding.Config{Stores: stores, MaxReadPrice: -1}, `max_read_price: got "-1", expected 0 or more US dollars`},
-		{coding.Config{Stores: stores, SizeMB: -1}, `size_mb: got "-1", expected above 0 MB, at most 1e6`},
-		{coding.Config{Stores: stores, Code: coding.Code{N: 1, K: 2}}, `code: got "{1 2}", expected 1 ≤ k ≤ k_max and k ≤ n ≤ max_requests`},
-		{coding.Config{Stores: stores, Policy: control.CodingReplicate, Code: coding.Code{N: 4, K: 2}}, `code.k: got "2", expected 1, of whole copies`},
-		{coding.Config{Stores: stores, HedgeQuantile: 1}, `hedge_quantile: got "1", expected above 0, below 1`},
-		{coding.Config{Stores: stores, Change: 1}, `change: got "1", expected below 1`},
-		{coding.Config{Stores: stores, TTL: 1}, `ttl: got "1ns", expected at least two windows`},
+		{coding.Config{}, `coders: got "0", expected 1 to 1024`},
+		{coding.Config{Coders: coders, Policy: "best"}, `policy: got "best", expected tofec, greedy, static, replicate or hedge`},
+		{coding.Config{Coders: []coding.Coder{{Name: "a"}, {Name: "a"}}}, `coders[1].name: got "a", expected a name of its own of 1 to 1024 bytes`},
+		{coding.Config{Coders: []coding.Coder{{Name: "a", Connections: -1}}}, `coders[0].connections: got "-1", expected 0 to 65,536`},
+		{coding.Config{Coders: []coding.Coder{{Name: "a", Read: &threshold.Model{Delta: -1}}}}, `coders[0].read: got "model: delta_ms: got -1`},
+		{coding.Config{Coders: []coding.Coder{{Name: "a", Members: []string{"x", "x"}}}}, `coders[0].members[1]: got "x", expected a name of its own of 1 to 1024 bytes`},
+		{coding.Config{Coders: []coding.Coder{{Name: "a"}, {Name: "b", Members: []string{"a"}}}}, `coders[1].members[0]: got "a", expected a name of its own`},
+		{coding.Config{Coders: []coding.Coder{{Name: "a", N: 3, K: 4}}}, `coders[0].n: got "{3 4}", expected 1 ≤ k ≤ 32 and k ≤ n ≤ 128, or neither`},
+		{coding.Config{Coders: coders, Window: 15_000_000_000}, `window: got "15s", expected a multiple of 10s`},
+		{coding.Config{Coders: coders, History: 361}, `history: got "361", expected 1 to 360 windows`},
+		{coding.Config{Coders: coders, MinSamples: -1}, `min_samples: got "-1", expected at least 1`},
+		{coding.Config{Coders: coders, Connections: -1}, `connections: got "-1", expected 1 to 65,536`},
+		{coding.Config{Coders: coders, KMax: 33}, `k_max: got "33", expected 1 to 32`},
+		{coding.Config{Coders: coders, RMax: 0.5}, `r_max: got "0.5", expected 1 to 128`},
+		{coding.Config{Coders: coders, MaxRequests: 3}, `max_requests: got "3", expected k_max to 128`},
+		{coding.Config{Coders: coders, MaxReadPrice: -1}, `max_read_price: got "-1", expected 0 or more US dollars`},
+		{coding.Config{Coders: coders, SizeMB: -1}, `size_mb: got "-1", expected above 0 MB, at most 1e6`},
+		{coding.Config{Coders: coders, Code: coding.Code{N: 1, K: 2}}, `code: got "{1 2}", expected 1 ≤ k ≤ k_max and k ≤ n ≤ max_requests`},
+		{coding.Config{Coders: coders, Policy: control.CodingReplicate, Code: coding.Code{N: 4, K: 2}}, `code.k: got "2", expected 1, of whole copies`},
+		{coding.Config{Coders: coders, HedgeQuantile: 1}, `hedge_quantile: got "1", expected above 0, below 1`},
+		{coding.Config{Coders: coders, Change: 1}, `change: got "1", expected below 1`},
+		{coding.Config{Coders: coders, TTL: 1}, `ttl: got "1ns", expected at least two windows`},
 	} {
 		_, err := coding.New(c.config)
 		if !errors.Is(err, coding.ErrConfig) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v\nexpected %s", err, c.want)
 		}
 	}
-	if _, err := coding.Parse([]byte(`{"stores":[{"name":"a"}],"polcy":"tofec"}`)); !errors.Is(err, coding.ErrConfig) {
+	if _, err := coding.Parse([]byte(`{"coders":[{"name":"a"}],"polcy":"tofec"}`)); !errors.Is(err, coding.ErrConfig) {
 		t.Errorf("an unknown field: %v", err)
 	}
 }
 
 // In any mode but act, and with a freeze or a gap, tables stay as if nothing had moved.
 func TestWithoutActNothingMoves(t *testing.T) {
-	c := coding.Config{Stores: []coding.Store{{Name: "a"}}}
+	c := coding.Config{Coders: []coding.Coder{{Name: "a"}}}
 	p, err := coding.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -174,8 +191,8 @@ func TestWithoutActNothingMoves(t *testing.T) {
 
 // Whatever stands in a sealed snapshot, it is refused or can be decided with.
 func FuzzRestore(f *testing.F) {
-	const magic = "penstock/coding/1\n"
-	config := coding.Config{Stores: []coding.Store{{Name: "a"}}, History: 2}
+	const magic = "penstock/coding/2\n"
+	config := coding.Config{Coders: []coding.Coder{{Name: "a"}}, History: 2}
 	p, w := busy(f, config)
 	w.serve(traffic{store: "a", op: "read", n: 6, k: 3, mb: 3, count: 80})
 	tables := w.table(6, p.Width())
@@ -217,7 +234,7 @@ func FuzzRestore(f *testing.F) {
 }
 
 func BenchmarkDecide(b *testing.B) {
-	p, w := busy(b, coding.Config{Stores: []coding.Store{{Name: "a"}}})
+	p, w := busy(b, coding.Config{Coders: []coding.Coder{{Name: "a"}}})
 	w.serve(traffic{store: "a", op: "read", n: 6, k: 3, mb: 3, count: 80})
 	tables := w.table(6, p.Width())
 	b.ReportAllocs()

@@ -35,7 +35,7 @@ type pane struct {
 	cells  []cell
 }
 
-// operation is what is known of the reads or the writes of a store.
+// operation is what is known of the reads or the writes of one store of a coder.
 type operation struct {
 	history []pane // oldest first
 	model   threshold.Model
@@ -44,8 +44,10 @@ type operation struct {
 	intervals [4]fit.Interval
 	untold    []string
 	samples   int64
-	size      float64 // MB of a request
 }
+
+// member is a store of a coder.
+type member struct{ ops [ops]operation }
 
 // past is a table that was in force from the window with that end on.
 type past struct {
@@ -53,10 +55,11 @@ type past struct {
 	table  *control.CodingTable
 }
 
-// store is a configured store.
-type store struct {
+// coder is a configured coder: its members as in the configuration.
+type coder struct {
 	seen     int64 // end of the last window with tasks, noTime: none
-	ops      [ops]operation
+	members  []member
+	sizes    [ops]float64      // MB of a request
 	sent     int64             // end of the window of the last table, noTime: none
 	standing standing.Standing // what executors made of its tables
 	advice   []past            // the last advice since the last table, if any
@@ -65,34 +68,38 @@ type store struct {
 	tables []past
 }
 
-// inForce is the store's table, nil if it has none.
-func (s *store) inForce() *control.CodingTable {
+// inForce is the coder's table, nil if it has none.
+func (s *coder) inForce() *control.CodingTable {
 	if len(s.tables) == 0 {
 		return nil
 	}
 	return s.tables[len(s.tables)-1].table
 }
 
-// state is all that a decision goes by, and all that a snapshot holds: stores as in
+// state is all that a decision goes by, and all that a snapshot holds: coders as in
 // the configuration.
 type state struct {
 	now    int64
-	stores []store
+	coders []coder
 }
 
 // newState makes the first state of a configuration.
 func newState(c *Config) *state {
-	s := &state{now: noTime, stores: make([]store, len(c.Stores))}
-	for i := range s.stores {
-		s.stores[i] = newStore(c, i)
+	s := &state{now: noTime, coders: make([]coder, len(c.Coders))}
+	for i := range s.coders {
+		s.coders[i] = newCoder(c, i)
 	}
 	return s
 }
 
-func newStore(c *Config, i int) store {
-	s := store{seen: noTime, sent: noTime}
+func newCoder(c *Config, i int) coder {
+	x := &c.Coders[i]
+	s := coder{seen: noTime, sent: noTime, members: make([]member, len(x.members()))}
 	for op := range ops {
-		s.ops[op].model, s.ops[op].size = c.prior(&c.Stores[i], op), c.SizeMB
+		s.sizes[op] = c.SizeMB
+		for j := range s.members {
+			s.members[j].ops[op].model = c.prior(x, op)
+		}
 	}
 	return s
 }

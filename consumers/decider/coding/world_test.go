@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ func windowOf(n int, width time.Duration) control.Window {
 
 // traffic is requests of one code and size in each window.
 type traffic struct {
-	store, op string
+	store, op string // several stores: a task to each, in turn
 	n, k      int
 	mb        float64 // of a request
 	count     int
@@ -66,9 +67,9 @@ func (w *world) model(store, op string) threshold.Model {
 	return threshold.DefaultWrite
 }
 
-func (w *world) task(x traffic, outcome string, ms float64) {
+func (w *world) task(x traffic, store, outcome string, ms float64) {
 	size := int64(x.mb / float64(x.k) * 1e6)
-	k := key{x.store, x.op, x.n, x.k, len(strconv.FormatInt(size, 2)), outcome}
+	k := key{store, x.op, x.n, x.k, len(strconv.FormatInt(size, 2)), outcome}
 	r := w.rows[k]
 	if r == nil {
 		r = &row{least: window.NullInt, smallest: size}
@@ -88,23 +89,29 @@ func (w *world) task(x traffic, outcome string, ms float64) {
 // serve runs the requests of a window: tasks start together, the k-th success cancels
 // the rest.
 func (w *world) serve(x traffic) {
-	m, b := w.model(x.store, x.op), x.mb/float64(x.k)
-	ends := make([]float64, x.n)
+	b, stores := x.mb/float64(x.k), strings.Split(x.store, ",")
+	type end struct {
+		store string
+		ms    float64
+	}
+	ends := make([]end, x.n)
 	for range x.count {
 		for i := range ends {
-			ends[i] = m.Fixed(b) + w.rng.ExpFloat64()*m.Mean(b)
+			s := stores[i%len(stores)]
+			m := w.model(s, x.op)
+			ends[i] = end{s, m.Fixed(b) + w.rng.ExpFloat64()*m.Mean(b)}
 		}
-		slices.Sort(ends)
+		slices.SortFunc(ends, func(a, b end) int { return cmp.Compare(a.ms, b.ms) })
 		for i, e := range ends {
 			if i < x.k {
-				w.task(x, "done", e)
+				w.task(x, e.store, "done", e.ms)
 			} else {
-				w.task(x, "cancelled", ends[x.k-1])
+				w.task(x, e.store, "cancelled", ends[x.k-1].ms)
 			}
 		}
 	}
 	for range x.failed {
-		w.task(x, "failed", 5000)
+		w.task(x, stores[0], "failed", 5000)
 	}
 }
 

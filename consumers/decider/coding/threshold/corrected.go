@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// loads is how many request rates between none and the capacity of (1,1) are looked at
-// for the code that is best there.
+// loads is how many request rates between none and the capacity of the smallest code
+// are looked at for the code that is best there.
 const loads = 1000
 
 // Corrected returns the thresholds for L connections: see the package's documentation.
@@ -20,10 +20,10 @@ func Corrected(m Model, l Limits) (Table, error) {
 		return Table{}, err
 	}
 	codes := l.codes(m)
-	t := Table{K: make([]float64, l.KMax-1), N: make([]float64, l.NMax-1)}
+	t := l.table()
 	last := -1
 	for i := 1; i < loads; i++ {
-		rate := float64(i) / loads * float64(l.Connections) / m.Usage(l.SizeMB, 1, 1)
+		rate := float64(i) / loads * float64(l.Connections) / m.Usage(l.SizeMB, l.least(), l.least())
 		best := bestAt(codes, rate)
 		if last >= 0 && best != last {
 			t.between(codes[last], codes[best], rate)
@@ -59,10 +59,10 @@ type code struct {
 	spread   float64 // (1+v²)/2 of Allen and Cunneen
 }
 
-// codes lists what is allowed, from (1,1) on: of equal ones the smaller is taken.
+// codes lists what is allowed, from the smallest on: of equal ones the smaller is taken.
 func (l Limits) codes(m Model) []code {
 	var out []code
-	for k := 1; k <= l.KMax; k++ {
+	for k := l.least(); k <= l.KMax; k++ {
 		for n := k; n <= l.top(k); n++ {
 			out = append(out, l.code(m, n, k))
 		}

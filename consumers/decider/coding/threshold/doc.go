@@ -41,6 +41,9 @@
 // the lower envelope of S + Wq. Where it goes over from one code to a smaller one, the
 // backlog of the one that is left is some times that of the one that is taken: between
 // them any threshold holds both, and the geometric mean is as far from each.
+// Where k is fixed (KMin = KMax: an object that lies in n stores, any k of which are
+// needed), only n is chosen, in the same two ways; below k no backlog reaches.
+//
 // There is no constant to tune: everything follows from the model, J and L.
 //
 // Products that are added are rounded first (float64(a·b) + c): without it a compiler

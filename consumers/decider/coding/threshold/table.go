@@ -9,6 +9,7 @@ import (
 type Limits struct {
 	Connections int     // L, 1 to 65,536
 	SizeMB      float64 // J, the size of a request in MB (10⁶ B), above 0
+	KMin        int     // least chunks needed, 0 (which is 1) to KMax
 	KMax        int     // most chunks needed, 1 to 32
 	NMax        int     // most chunks asked for, KMax to 128: the cap on requests per read
 	RMax        float64 // most n/k, at least 1
@@ -26,6 +27,8 @@ func (l Limits) Validate() error {
 		return fault("size", l.SizeMB, "above 0 MB, at most 1e6")
 	case l.KMax < 1 || l.KMax > 32:
 		return fault("kmax", l.KMax, "1 to 32")
+	case l.KMin < 0 || l.KMin > l.KMax:
+		return fault("kmin", l.KMin, "0 to kmax")
 	case l.NMax < l.KMax || l.NMax > 128:
 		return fault("nmax", l.NMax, "kmax to 128")
 	case !(l.RMax >= 1) || l.RMax > 128:
@@ -35,9 +38,27 @@ func (l Limits) Validate() error {
 }
 
 // top is the greatest n for k: the share of redundancy, the cap on requests, and the
-// connections, for tasks that cannot all run at once are no faster than fewer.
+// connections, for tasks that cannot all run at once are no faster than fewer. Without
+// the least k there would be no code at all.
 func (l Limits) top(k int) int {
-	return min(l.NMax, l.Connections, int(math.Floor(l.RMax*float64(k)+1e-9)))
+	n := min(l.NMax, l.Connections, int(math.Floor(l.RMax*float64(k)+1e-9)))
+	if k == l.least() {
+		n = max(n, k)
+	}
+	return n
+}
+
+// least is the least k.
+func (l Limits) least() int { return max(1, l.KMin) }
+
+// table is thresholds of nothing but what no backlog changes: at least KMin chunks are
+// needed, and asked for.
+func (l Limits) table() Table {
+	t := Table{K: make([]float64, l.KMax-1), N: make([]float64, l.NMax-1)}
+	for j := range l.least() - 1 {
+		t.K[j], t.N[j] = math.Inf(1), math.Inf(1)
+	}
+	return t
 }
 
 // Smoothing is the weight of the newest backlog in a coder's moving average, the a of

@@ -26,12 +26,16 @@ func Uncorrected(m Model, l Limits) (Table, error) {
 	if err := l.Validate(); err != nil {
 		return Table{}, err
 	}
-	t := Table{K: make([]float64, l.KMax-1), N: make([]float64, l.NMax-1)}
-	for j := 1; j < l.KMax; j++ {
+	t := l.table()
+	for j := l.least(); j < l.KMax; j++ {
 		t.K[j-1] = Best(m, l, float64(j)+0.5).Q
 	}
-	for j := 1; j < l.NMax; j++ {
-		t.N[j-1] = bestOfN(m, l, float64(j)+0.5).Q
+	for j := l.least(); j < l.NMax; j++ {
+		if n := float64(j) + 0.5; l.KMin == l.KMax {
+			t.N[j-1] = bestOfR(m, l, float64(l.KMax), n/float64(l.KMax)).Q
+		} else {
+			t.N[j-1] = bestOfN(m, l, n).Q
+		}
 	}
 	falling(t.K)
 	falling(t.N)
@@ -57,7 +61,14 @@ func Best(m Model, l Limits, k float64) Point {
 			high = mid
 		}
 	}
-	r := 1 + math.Exp((low+high)/2)
+	return bestOfR(m, l, k, 1+math.Exp((low+high)/2))
+}
+
+// bestOfR is the backlog at which r is best for k: the second condition of PAPERS §3.3,
+// by which alone it is known where k is fixed.
+func bestOfR(m Model, l Limits, k, r float64) Point {
+	j := l.SizeMB
+	fixed := float64(m.Delta*k) + float64(m.DeltaPerMB*j)
 	g := float64(l.Connections) * m.Mean(j/k) / (r * (r - 1) * fixed)
 	// G = 1/(1−rho)² − 1 is L times the derivative of the wait by U.
 	rho := 1 - 1/math.Sqrt(1+g)
