@@ -59,6 +59,19 @@ func (c *Catalog) Abandon(ctx context.Context, ids ...string) error {
 	})
 }
 
+// Forget ends intents to whose places no store was asked to write: nothing is queued for
+// deletion. Those that aren't open are passed over.
+func (c *Catalog) Forget(ctx context.Context, ids ...string) error {
+	return c.change(ctx, func(v *view) error {
+		for _, id := range ids {
+			if key := []byte(id); id != "" && v.get(intents, key) != nil {
+				v.remove(intents, key)
+			}
+		}
+		return nil
+	})
+}
+
 // abandonAll abandons every intent: at Open, whose process can have none yet.
 func (c *Catalog) abandonAll() error {
 	for {

@@ -14,10 +14,12 @@ type PutInput struct {
 	Record  Record
 	Version *object.Version
 	// Intents that end with it; the version's places are theirs. Places that the
-	// version hasn't are queued for deletion.
-	Intents []string
-	Rest    Rest
-	If      Condition
+	// version hasn't are queued for deletion, but for Unwritten: those to which no store
+	// was asked to write.
+	Intents   []string
+	Unwritten []object.Place
+	Rest      Rest
+	If        Condition
 }
 
 // Put returns ErrNoBucket, ErrNoIntent, ErrPlace, ErrTaken, ErrInput, and what If says.
@@ -39,7 +41,7 @@ func (c *Catalog) Put(ctx context.Context, in PutInput) error {
 		if err := v.replace(in.Bucket, r.Key, in.If); err != nil {
 			return err
 		}
-		if err := v.addVersion(in.Version, doc, in.Intents, in.Rest); err != nil {
+		if err := v.addVersion(in.Version, doc, in.Intents, in.Unwritten, in.Rest); err != nil {
 			return err
 		}
 		v.putRecord(in.Bucket, &r, true)

@@ -117,7 +117,9 @@ type PartInput struct {
 	Part    Part
 	Version *object.Version
 	Intents []string
-	Rest    Rest
+	// Unwritten is that of PutInput.
+	Unwritten []object.Place
+	Rest      Rest
 }
 
 func (p *Part) validate(version *object.Version) error {
@@ -164,7 +166,7 @@ func (c *Catalog) PutPart(ctx context.Context, in PartInput) error {
 				return err
 			}
 		}
-		if err := v.addVersion(in.Version, doc, in.Intents, in.Rest); err != nil {
+		if err := v.addVersion(in.Version, doc, in.Intents, in.Unwritten, in.Rest); err != nil {
 			return err
 		}
 		v.put(parts, key, part.encode())

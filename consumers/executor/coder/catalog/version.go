@@ -55,11 +55,11 @@ func decodeVersion(id string, value, rest []byte) (*object.Version, Rest, error)
 }
 
 // addVersion writes a new version whose blobs the intents have written, and ends these.
-func (v *view) addVersion(version *object.Version, doc []byte, ended []string, rest Rest) error {
+func (v *view) addVersion(version *object.Version, doc []byte, ended []string, unwritten []object.Place, rest Rest) error {
 	if v.get(versions, []byte(version.ID)) != nil {
 		return fmt.Errorf("%w: version %s", ErrTaken, version.ID)
 	}
-	if err := v.endIntents(ended, version.Places, nil); err != nil {
+	if err := v.endIntents(ended, version.Places, nil, unwritten...); err != nil {
 		return err
 	}
 	v.put(versions, []byte(version.ID), doc)
@@ -98,8 +98,9 @@ func (v *view) dropVersion(id string) error {
 }
 
 // endIntents ends intents of which the places kept are some version's now, and queues
-// their other places for deletion. Every place kept is an intent's or one of own.
-func (v *view) endIntents(ids []string, kept, own []object.Place) error {
+// their other places for deletion, but for those unwritten. Every place kept is an
+// intent's or one of own.
+func (v *view) endIntents(ids []string, kept, own []object.Place, unwritten ...object.Place) error {
 	free := make(map[object.Place]bool, len(kept))
 	for _, p := range own {
 		free[p] = true
@@ -115,7 +116,7 @@ func (v *view) endIntents(ids []string, kept, own []object.Place) error {
 		}
 		for _, p := range i.Places {
 			free[p] = true
-			if !slices.Contains(kept, p) {
+			if !slices.Contains(kept, p) && !slices.Contains(unwritten, p) {
 				v.queue(p, id)
 			}
 		}
