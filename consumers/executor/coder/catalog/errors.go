@@ -47,6 +47,9 @@ var (
 	ErrPlace = errors.New("place of a blob is not free")
 	// ErrPrecondition is returned when a condition didn't hold.
 	ErrPrecondition = errors.New("precondition failed")
+	// ErrTrimmed is returned for changes that are no longer in the file, or not in what
+	// is to be restored.
+	ErrTrimmed = errors.New("changes are gone")
 	// ErrTaken is returned for an id of a version, an intent or an upload that is in use.
 	ErrTaken = errors.New("id is taken")
 )

@@ -65,8 +65,9 @@ func appendMap(b []byte, m map[string]string) []byte {
 // fields takes fields from the front of rest. After the first fault, which it keeps, all
 // are zero.
 type fields struct {
-	rest  []byte
-	fault string
+	rest    []byte
+	fault   string
+	unknown bool // the fault is a format of another version of this program
 }
 
 // read begins a value of a row.
@@ -74,6 +75,7 @@ func read(value []byte) *fields {
 	f := &fields{rest: value}
 	if b := f.take("format", 1); f.fault == "" && b[0] != valueFormat {
 		f.fail(fmt.Sprintf("format %d", b[0]))
+		f.unknown = true
 	}
 	return f
 }
@@ -85,8 +87,11 @@ func (f *fields) fail(what string) {
 	f.rest = nil
 }
 
-// err returns ErrDamaged for the first fault.
+// err returns ErrDamaged for the first fault, or ErrFormat.
 func (f *fields) err(what string) error {
+	if f.unknown {
+		return fmt.Errorf("%w: %s: %s", ErrFormat, what, f.fault)
+	}
 	if f.fault != "" {
 		return fmt.Errorf("%w: %s: %s", ErrDamaged, what, f.fault)
 	}

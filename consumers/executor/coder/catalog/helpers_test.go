@@ -1,0 +1,36 @@
+package catalog_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"penstock/consumers/executor/coder/catalog"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// open makes a catalog that isn't synced: a crash of the machine is not what tests are of.
+func open(t testing.TB) *catalog.Catalog {
+	t.Helper()
+	return openAt(t, filepath.Join(t.TempDir(), "catalog"))
+}
+
+func openAt(t testing.TB, path string) *catalog.Catalog {
+	t.Helper()
+	c, err := catalog.Open(path, catalog.Options{Coder: "objects", NoSync: true})
+	must(t, err)
+	t.Cleanup(func() { must(t, c.Close()) })
+	return c
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var background = context.Background()
