@@ -40,6 +40,11 @@ type ServerOptions struct {
 	Logger zerolog.Logger
 	// Name is what the server is called in errors.
 	Name string
+	// StopTimeout is how long running requests may take after the end. Defaults to 5 s.
+	StopTimeout time.Duration
+	// Wrap, if any, is what connections are taken from in place of the listener that was
+	// bound: deadlines of its own, TLS.
+	Wrap func(net.Listener) net.Listener
 	// WriteTimeout is how long an answer may take from the end of the request's
 	// headers. Defaults to 10 s.
 	WriteTimeout time.Duration
@@ -64,7 +69,11 @@ func Listen(o ServerOptions) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
 	}
-	return &Server{o: o, listener: netutil.LimitListener(l, o.Connections), HTTP: &http.Server{
+	l = netutil.LimitListener(l, o.Connections)
+	if o.Wrap != nil {
+		l = o.Wrap(l)
+	}
+	return &Server{o: o, listener: l, HTTP: &http.Server{
 		Handler:           o.Handler,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
@@ -104,7 +113,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", s.o.Name, err)
 	case <-ctx.Done():
 	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(s.o.StopTimeout, stopTimeout))
 	defer cancel()
 	if err := s.HTTP.Shutdown(end); err != nil {
 		s.o.Logger.Warn().Err(err).Msg("requests were cut off")
