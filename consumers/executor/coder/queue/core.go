@@ -51,8 +51,12 @@ func NewCore(o CoreOptions) *Core { return &Core{o: o.complete()} }
 // Idle is how many connections do nothing.
 func (c *Core) Idle() int { return c.o.Connections - c.inUse[front] - c.inUse[behind] }
 
-// Arrive puts a request at the end of its line; false if as many wait as may.
+// Arrive puts a request at the end of its line; false if as many wait as may. It panics
+// for one that was accepted before.
 func (c *Core) Arrive(r *Request) bool {
+	if r.phase != fresh {
+		panic("queue: a request arrived twice")
+	}
 	line := &c.waiting[r.class()]
 	if !r.Background {
 		c.o.Chooser.Arrived(line.n)
@@ -78,8 +82,7 @@ func (c *Core) Next() (*Task, bool) {
 			}
 		}
 		if t := c.queued[class].pop(); t != nil {
-			t.state = running
-			c.inUse[class]++
+			c.begin(t)
 			return t, true
 		}
 		r := c.waiting[class].pop()
@@ -89,6 +92,17 @@ func (c *Core) Next() (*Task, bool) {
 		c.admit(r)
 	}
 	return nil, false
+}
+
+// begin gives a task a connection.
+func (c *Core) begin(t *Task) {
+	r := t.of
+	t.state = running
+	c.inUse[r.class()]++
+	if r.queued--; r.queued == 0 && r.held > 0 && !r.hedging {
+		r.hedging = true
+		c.tell(Hedging, r, nil)
+	}
 }
 
 // admit takes a request apart.
@@ -147,6 +161,7 @@ func (c *Core) enqueue(t *Task, first bool) {
 	line := &c.queued[t.of.class()]
 	t.state = queued
 	t.of.held--
+	t.of.queued++
 	t.of.out++
 	if first {
 		line.pushFront(t, &t.place)
@@ -300,6 +315,7 @@ func (c *Core) drop(r *Request) {
 			r.held--
 		case queued:
 			t.place.leave()
+			r.queued--
 			r.out--
 		case running:
 			t.state = cancelled

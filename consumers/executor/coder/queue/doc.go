@@ -18,7 +18,9 @@
 // of it, of which Need must succeed. Then it is finished: the others are told to end, or
 // go on where Rest is Finish. It has ended when no task of it is queued or running; a
 // connection is idle again only when the function of its task has returned, told to end
-// or not. A code with a Hedge starts the Need first and the others when its time is over.
+// or not. With a Hedge the Need are begun first; its time counts from when all of them have
+// a connection, for it is a quantile of what tasks take, and more tasks help nobody who
+// waits for a connection. The others are queued when it is over.
 // A task that fails is replaced at once, by one held back for a hedge, or by one that
 // More gives: it goes before all tasks that wait, since its request is older.
 //

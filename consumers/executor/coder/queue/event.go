@@ -5,9 +5,11 @@ type EventKind uint8
 
 // The kinds.
 const (
-	// Admitted: the request was given a code and taken apart. If Request.Held is not 0,
-	// Core.Extend is to be called after its code's Hedge.
+	// Admitted: the request was given a code and taken apart.
 	Admitted EventKind = iota + 1
+	// Hedging: some of the request's tasks are held back, and all others have been
+	// started now. Core.Extend is to be called after its code's Hedge.
+	Hedging
 	// Finished: the request's end is decided, see Request.Err.
 	Finished
 	// Cancelled: the running task is to end; Core.Done is due once it has.
@@ -18,7 +20,7 @@ const (
 
 // String names it.
 func (k EventKind) String() string {
-	return [...]string{"", "admitted", "finished", "cancelled", "ended"}[k]
+	return [...]string{"", "admitted", "hedging", "finished", "cancelled", "ended"}[k]
 }
 
 // Event is what came of a call of the core.

@@ -228,6 +228,22 @@ func TestHedgeCountsFromTheAdmission(t *testing.T) {
 	})
 }
 
+// TestHedgeCountsFromTheLastOfTheFirst: one that waits for a connection is not slow, and
+// another that waits behind it would not help.
+func TestHedgeCountsFromTheLastOfTheFirst(t *testing.T) {
+	o := Options{CoreOptions: CoreOptions{Connections: 1, Chooser: Fixed{N: 3, K: 2, Hedge: 20 * time.Millisecond}}}
+	serve(t, o, func(t *testing.T, s *served) {
+		from := time.Now()
+		err := s.q.Do(t.Context(), reading(2, sleeps("a", 15*time.Millisecond), sleeps("b", 15*time.Millisecond), sleeps("c", 1)))
+		if err != nil || time.Since(from) != 30*time.Millisecond {
+			t.Errorf("after %v: %v", time.Since(from), err)
+		}
+		if st := s.q.State(); st.Hedged != 0 || st.Dropped != 1 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
 // TestFailures: replaced as long as there are others, else all errors together.
 func TestFailures(t *testing.T) {
 	serve(t, Options{CoreOptions: CoreOptions{Connections: 4}}, func(t *testing.T, s *served) {

@@ -21,6 +21,7 @@ type plainRequest struct {
 	n, k, more                          int
 	hedge                               bool
 	waits, inService, decided, hasEnded bool
+	hedging                             bool // was said
 	won                                 int
 	tasks                               []string // held, queued, runs, told, done
 }
@@ -87,6 +88,10 @@ func (p *plain) pump() {
 		if q := p.queues[class]; len(q) > 0 {
 			p.queues[class] = q[1:]
 			q[0].r.tasks[q[0].i] = "runs"
+			if r := q[0].r; len(r.in("queued")) == 0 && len(r.in("held")) > 0 && !r.hedging {
+				r.hedging = true
+				p.say("hedging %s", r.name)
+			}
 			p.say("start %v", q[0])
 		} else if line := p.inLine(class == behind); len(line) > 0 {
 			p.admit(line[0])

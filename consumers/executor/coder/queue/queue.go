@@ -141,7 +141,7 @@ func (q *Queue) accept(ctx context.Context, r *Request) error {
 		return ErrClosed
 	}
 	if !q.core.Arrive(r) {
-		return fmt.Errorf("%d: %w", q.core.State().Backlog, ErrFull)
+		return fmt.Errorf("%s: %w", r.Op, ErrFull)
 	}
 	q.pump(false)
 	return nil
@@ -151,7 +151,7 @@ func (q *Queue) accept(ctx context.Context, r *Request) error {
 func (q *Queue) look(r *Request) (done bool, after time.Duration, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !r.Finished() && r.Held() > 0 {
+	if !r.Finished() && r.hedging {
 		after = r.Code().Hedge
 	}
 	return r.Finished(), after, r.Err()
@@ -185,10 +185,7 @@ func (q *Queue) react() {
 		switch r := e.Request; e.Kind {
 		case Admitted:
 			r.live.admitted = q.o.Clock.Now()
-			if r.Held() > 0 {
-				r.wake()
-			}
-		case Finished:
+		case Hedging, Finished:
 			r.wake()
 		case Cancelled:
 			e.Task.live.told = q.o.Clock.Now()

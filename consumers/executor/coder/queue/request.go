@@ -76,7 +76,7 @@ type Plan struct {
 }
 
 // Request is one read or write of a segment. The exported fields are the caller's, and
-// must not change once it has arrived; it is used for one arrival only.
+// must not change once it has arrived, but that Plan may set Rest. It is used once.
 type Request struct {
 	Op Op
 	// Background puts it behind all others: its tasks run on connections that would be
@@ -106,10 +106,14 @@ type Request struct {
 	open  int // tasks held back, queued or running that may still succeed
 	out   int // tasks queued or running, those told to end included
 	held  int // tasks held back for a hedge
-	first *Task
-	last  *Task
-	errs  []error
-	err   error
+	// queued of its tasks wait for a connection; hedging: none did, while others were
+	// held back.
+	queued  int
+	hedging bool
+	first   *Task
+	last    *Task
+	errs    []error
+	err     error
 
 	place node[Request] // in the line of those that wait
 	alive node[Request] // in the list of those admitted that have not ended
@@ -136,7 +140,7 @@ func (r *Request) Finished() bool { return r.phase >= finished }
 // Err is the error with which it finished.
 func (r *Request) Err() error { return r.err }
 
-// Held is how many tasks are held back until Core.Extend, after Code().Hedge.
+// Held is how many tasks are held back until Core.Extend, see Hedging.
 func (r *Request) Held() int { return r.held }
 
 // class is the index of its lines.

@@ -154,10 +154,8 @@ func (s *scene) events() {
 		switch e.Kind {
 		case Cancelled:
 			name = nameOf(e.Task)
-		case Admitted:
-			if h := e.Request.Held(); h > 0 {
-				name += fmt.Sprintf(", %d held back for %v", h, e.Request.Code().Hedge)
-			}
+		case Hedging:
+			name += fmt.Sprintf(", %d held back for %v", e.Request.Held(), e.Request.Code().Hedge)
 		case Finished:
 			if err := e.Request.Err(); err != nil {
 				name += ": " + strings.ReplaceAll(err.Error(), "\n", ", ")
