@@ -2,18 +2,19 @@ package coding
 
 import "penstock/schemas/control"
 
-// Default is the table that a coder has before anything was measured: by the models of
-// the configuration. It is in force while the bus holds none, and after a ttl is over.
-// False for a coder that the configuration doesn't name; the error wraps ErrConfig.
-func Default(c Config, coder string) (control.CodingTable, bool, error) {
+// Default is the table of a coder before anything was measured: by the models of the
+// configuration. The coder has it in force while the bus holds none for it, and after a
+// ttl is over. False for a coder that the configuration doesn't name. The error wraps
+// ErrConfig.
+func Default(c Config, coder string) (table control.CodingTable, known bool, err error) {
 	t, err := New(c)
 	if err != nil {
-		return control.CodingTable{}, false, err
+		return table, false, err
 	}
-	i, ok := t.index[coder]
-	if !ok {
-		return control.CodingTable{}, false, nil
+	i, known := t.index[coder]
+	if known {
+		first, _ := t.plan(i)
+		table = *first
 	}
-	table, _ := t.plan(i)
-	return *table, true, nil
+	return table, known, nil
 }
