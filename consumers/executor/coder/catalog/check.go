@@ -165,7 +165,7 @@ func (k *checker) version(id string, value []byte, what string) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	k.own(version.Places, what)
+	k.own(placed(version), what)
 	return nil, nil
 }
 

@@ -16,7 +16,7 @@ func document(version *object.Version) ([]byte, error) {
 	if err := checkName("version", version.ID, maxID); err != nil {
 		return nil, err
 	}
-	for _, p := range version.Places {
+	for _, p := range placed(version) {
 		if err := checkPlace(p); err != nil {
 			return nil, err
 		}
@@ -26,6 +26,15 @@ func document(version *object.Version) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
 	}
 	return b, nil
+}
+
+// placed are the places of a version that blobs lie at: those that haven't landed have
+// the zero place.
+func placed(version *object.Version) []object.Place {
+	if version.Lacking() == 0 {
+		return version.Places
+	}
+	return slices.DeleteFunc(slices.Clone(version.Places), func(p object.Place) bool { return p == object.Place{} })
 }
 
 // version reads a document, and the rest. It returns ErrNoVersion.
@@ -59,7 +68,7 @@ func (v *view) addVersion(version *object.Version, doc []byte, ended []string, u
 	if v.get(versions, []byte(version.ID)) != nil {
 		return fmt.Errorf("%w: version %s", ErrTaken, version.ID)
 	}
-	if err := v.endIntents(ended, version.Places, nil, unwritten...); err != nil {
+	if err := v.endIntents(ended, placed(version), nil, unwritten...); err != nil {
 		return err
 	}
 	v.put(versions, []byte(version.ID), doc)
@@ -87,7 +96,7 @@ func (v *view) dropVersion(id string) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range version.Places {
+	for _, p := range placed(version) {
 		v.queue(p, id)
 	}
 	v.remove(versions, []byte(id))
@@ -224,10 +233,10 @@ func (v *view) settle(in SettleInput, doc []byte) error {
 	if next.Shape.Size != old.Shape.Size || next.SHA256 != old.SHA256 {
 		return fmt.Errorf("%w: version %s of other bytes", ErrInput, in.Version)
 	}
-	if err := v.endIntents(in.Intents, next.Places, old.Places); err != nil {
+	if err := v.endIntents(in.Intents, placed(next), placed(old)); err != nil {
 		return err
 	}
-	for _, p := range old.Places {
+	for _, p := range placed(old) {
 		if !slices.Contains(next.Places, p) {
 			v.queue(p, in.Version)
 		}
