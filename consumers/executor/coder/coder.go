@@ -1,115 +1,238 @@
 package coder
 
 import (
+	"cmp"
 	"context"
-	"io"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"penstock/consumers/executor/coder/catalog"
+	"penstock/consumers/executor/coder/object"
+	"penstock/consumers/executor/coder/queue"
+	"penstock/infra/clock"
 )
 
+// errNoStore is the failure of a blob whose store is not configured any more.
+var errNoStore = errors.New("no such store")
+
 // Coder stores objects. Its methods may be called by many goroutines.
-type Coder struct{}
+type Coder struct {
+	o       Options
+	code    object.Coding
+	stores  []*store
+	named   map[string]*store
+	catalog *catalog.Catalog
+	queue   *queue.Queue
+	memory  *memory
+	reserve *reservations
+	log     zerolog.Logger
+	states  atomic.Uint64 // goes up when a store dies or comes back
 
-var _ io.ReadCloser = (*Reader)(nil)
+	ctx    context.Context // of everything that goes on behind calls
+	cancel context.CancelCauseFunc
 
-type reading struct{}
+	mu     sync.Mutex
+	duties duties
+	closed bool
+	users  int // calls, readers and goroutines that use the coder
+	unused sync.Cond
+}
 
-// Read implements io.Reader.
-func (r *Reader) Read([]byte) (int, error) { return 0, ErrClosed }
+func (o Options) complete() (Options, error) {
+	o.Connections = cmp.Or(o.Connections, 16)
+	o.Background = cmp.Or(o.Background, max(1, o.Connections/4))
+	o.Segment = cmp.Or(o.Segment, object.DefaultSegment)
+	o.TaskTimeout = cmp.Or(o.TaskTimeout, 30*time.Second)
+	o.Patience = cmp.Or(o.Patience, 5*time.Second)
+	o.Retry = cmp.Or(o.Retry, 5*time.Second)
+	o.Memory = cmp.Or(o.Memory, 512<<20)
+	if o.Clock == nil {
+		o.Clock = clock.System()
+	}
+	if o.Layout == 0 {
+		o.Layout = object.Shared
+	}
+	nop := zerolog.Nop()
+	o.Logger = cmp.Or(o.Logger, &nop)
+	switch {
+	case o.Name == "" || o.State == "" || o.Chooser == nil:
+		return o, fmt.Errorf("%w: name, state and chooser are needed", ErrOptions)
+	case o.Layout == object.Shared && len(o.Stores) != 1:
+		return o, fmt.Errorf("%w: the layout shared has one store, not %d", ErrOptions, len(o.Stores))
+	case o.Layout == object.Spread && len(o.Stores) < o.N:
+		return o, fmt.Errorf("%w: %d stores for n = %d", ErrOptions, len(o.Stores), o.N)
+	case o.Layout == object.Spread && !o.Durability.All && o.K+o.Durability.Extra > o.N:
+		return o, fmt.Errorf("%w: durability %v of (%d,%d)", ErrOptions, o.Durability, o.N, o.K)
+	}
+	return o, nil
+}
 
-// Close ends the read and frees what it holds. It may be called twice.
-func (r *Reader) Close() error { return nil }
+func (o Options) coding() object.Coding {
+	if o.Layout == object.Shared {
+		return object.SharedCoding()
+	}
+	return object.SpreadCoding(o.N, o.K)
+}
 
 // Open opens the catalog and looks who owns the stores. It returns ErrOptions, ErrOwner,
 // and what catalog and stores say.
-func Open(context.Context, Options) (*Coder, error) { return nil, ErrClosed }
+func Open(ctx context.Context, o Options) (*Coder, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	c := &Coder{o: o, code: o.coding(), log: *o.Logger, named: make(map[string]*store)}
+	if err := c.code.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	c.duties = duties{
+		wake: []chan struct{}{make(chan struct{}, 1)}, claimed: make(map[string]bool),
+		busy: make(map[string]int), later: make(map[string]time.Time),
+	}
+	for i, s := range o.Stores {
+		one := &store{Store: s, index: i}
+		if c.named[s.Name()] != nil {
+			return nil, fmt.Errorf("%w: two stores named %s", ErrOptions, s.Name())
+		}
+		c.stores, c.named[s.Name()] = append(c.stores, one), one
+		c.duties.wake = append(c.duties.wake, make(chan struct{}, 1))
+	}
+	c.unused.L = &c.mu
+	c.memory = newMemory(o.Memory, c.code, o.Segment)
+	c.reserve = &reservations{c: c}
+	c.queue, err = queue.New(queue.Options{
+		CoreOptions: queue.CoreOptions{
+			Connections: o.Connections, Background: o.Background, MaxWaiting: o.MaxWaiting, Chooser: o.Chooser,
+		},
+		Clock: o.Clock, Grace: o.Grace, Observe: o.Observe,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	if err := c.openState(ctx); err != nil {
+		return nil, err
+	}
+	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	return c, nil
+}
+
+// openState opens the catalog, whose intents of a dead process become deletions.
+func (c *Coder) openState(context.Context) (err error) {
+	if err := os.MkdirAll(c.o.State, 0o750); err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	left, err := filepath.Glob(filepath.Join(c.o.State, "body-*"))
+	for _, name := range left {
+		err = errors.Join(err, os.Remove(name)) // a spooled body of a dead process
+	}
+	if err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	c.catalog, err = catalog.Open(filepath.Join(c.o.State, "catalog.db"), catalog.Options{Coder: c.o.Name, NoLog: true})
+	if err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	return nil
+}
 
 // Run does the background work until ctx ends, and then returns nil; calls of other
 // methods are served meanwhile. It returns ErrOwner when another state has taken over
 // the stores.
-func (c *Coder) Run(context.Context) error { return ErrClosed }
+func (c *Coder) Run(ctx context.Context) error {
+	leave, err := c.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.queue.Run(ctx) })
+	group.Go(func() error { c.mends(ctx); return nil })
+	group.Go(func() error { c.probes(ctx); return nil })
+	for _, s := range c.stores {
+		group.Go(func() error { c.deletes(ctx, s); return nil })
+	}
+	c.kick()
+	return group.Wait()
+}
 
 // Close ends all requests and gives the catalog back. It may be called twice.
-func (c *Coder) Close() error { return nil }
-
-// CreateBucket makes a bucket. It returns ErrBucketExists and ErrKey.
-func (c *Coder) CreateBucket(context.Context, string) error { return ErrClosed }
-
-// DeleteBucket removes an empty bucket. It returns ErrNoBucket and ErrBucketNotEmpty.
-func (c *Coder) DeleteBucket(context.Context, string) error { return ErrClosed }
-
-// Bucket tells of a bucket, or returns ErrNoBucket.
-func (c *Coder) Bucket(context.Context, string) (Bucket, error) { return Bucket{}, ErrClosed }
-
-// Buckets lists them by name.
-func (c *Coder) Buckets(context.Context) ([]Bucket, error) { return nil, ErrClosed }
-
-// Put stores an object and returns once durability has it. It returns ErrNoBucket,
-// ErrKey, ErrHeaders, ErrPrecondition, ErrBody, ErrTooLarge, ErrBusy, ErrTooFew, and
-// the errors of the body and of Verify; after any of them nothing is visible.
-func (c *Coder) Put(context.Context, PutInput) (Object, error) { return Object{}, ErrClosed }
-
-// Get opens an object. It returns ErrNoBucket, ErrNoKey, ErrPrecondition,
-// ErrNotModified, ErrBadRange, ErrBusy and ErrTooFew; the latter two also come from
-// Read. The reader keeps the version that it began with, whatever happens to the key.
-func (c *Coder) Get(context.Context, GetInput) (*Reader, error) { return nil, ErrClosed }
-
-// Head tells of an object, of a part of it where Range.Part is set. It returns what
-// Get does but ErrBusy and ErrTooFew.
-func (c *Coder) Head(context.Context, GetInput) (Object, error) { return Object{}, ErrClosed }
-
-// Delete removes an object; of conditions IfMatch counts. One that isn't there is no
-// error. It returns ErrNoBucket and ErrPrecondition.
-func (c *Coder) Delete(context.Context, string, string, Conditions) error { return ErrClosed }
-
-// List lists objects. It returns ErrNoBucket.
-func (c *Coder) List(context.Context, ListInput) (Listing, error) { return Listing{}, ErrClosed }
-
-// Copy reads an object and stores it under another key, coded anew. It returns what Get
-// and Put do.
-func (c *Coder) Copy(context.Context, CopyInput) (Object, error) { return Object{}, ErrClosed }
-
-// CreateUpload begins a multipart upload. It returns ErrNoBucket, ErrKey and ErrHeaders.
-func (c *Coder) CreateUpload(context.Context, UploadInput) (Upload, error) {
-	return Upload{}, ErrClosed
+func (c *Coder) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	c.cancel(ErrClosed)
+	for c.users > 0 {
+		c.unused.Wait()
+	}
+	c.mu.Unlock()
+	c.reserve.close()
+	return c.catalog.Close()
 }
 
-// PutPart stores a part. It returns ErrNoUpload, ErrPart and what Put does.
-func (c *Coder) PutPart(context.Context, PartInput) (Part, error) { return Part{}, ErrClosed }
-
-// CopyPart stores a range of an object as a part. Body and Size of the part are not
-// looked at.
-func (c *Coder) CopyPart(context.Context, GetInput, PartInput) (Part, error) {
-	return Part{}, ErrClosed
+// enter notes a user of the coder, who must leave. It returns ErrClosed.
+func (c *Coder) enter() (leave func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	c.users++
+	return c.leave, nil
 }
 
-// Upload tells of an upload under way, or returns ErrNoUpload.
-func (c *Coder) Upload(_ context.Context, _, _, _ string) (Upload, error) {
-	return Upload{}, ErrClosed
+func (c *Coder) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.users--; c.users == 0 {
+		c.unused.Broadcast()
+	}
 }
 
-// Parts lists at most limit parts of an upload with numbers above after.
-func (c *Coder) Parts(_ context.Context, _, _, _ string, _, _ int) ([]Part, bool, error) {
-	return nil, false, ErrClosed
+// start runs f in a goroutine of its own, for which Close waits. It is called by users.
+func (c *Coder) start(f func()) {
+	c.mu.Lock()
+	c.users++
+	c.mu.Unlock()
+	go func() {
+		defer c.leave()
+		f()
+	}()
 }
 
-// Uploads lists uploads under way by key and id; the bool tells that there are more.
-func (c *Coder) Uploads(context.Context, UploadsInput) ([]Upload, bool, error) {
-	return nil, false, ErrClosed
-}
-
-// CompleteUpload makes the object. It returns ErrNoUpload, ErrPart, ErrPartOrder,
-// ErrPartTooSmall and ErrPrecondition; the upload stays then.
-func (c *Coder) CompleteUpload(context.Context, CompleteInput) (Object, error) {
-	return Object{}, ErrClosed
-}
-
-// AbortUpload ends an upload; its parts are deleted. It returns ErrNoUpload.
-func (c *Coder) AbortUpload(_ context.Context, _, _, _ string) error { return ErrClosed }
-
-// Scrub reads every strip of every version and says what is wrong; with Repair it makes
-// it right. progress, if any, is told now and then from one goroutine.
-func (c *Coder) Scrub(context.Context, ScrubOptions, func(Progress)) (Report, error) {
-	return Report{}, ErrClosed
+func (c *Coder) count(e Event, reason string, n int64) {
+	if c.o.Metrics != nil {
+		c.o.Metrics.Count(e, reason, n)
+	}
 }
 
 // Stats gives the figures of now.
-func (c *Coder) Stats(context.Context) (Stats, error) { return Stats{}, ErrClosed }
+func (c *Coder) Stats(context.Context) (Stats, error) {
+	leave, err := c.enter()
+	if err != nil {
+		return Stats{}, err
+	}
+	defer leave()
+	s, q := c.catalog.Stats(), c.queue.State()
+	out := Stats{
+		Buckets: s.Buckets, Objects: s.Objects, Bytes: s.Bytes, Uploads: s.Uploads,
+		Staged: s.Staged, Lacking: s.Lacking, Unintended: s.Staged + s.Lacking, Deletes: s.Deletes,
+		Backlog: q.Backlog, Connections: q.InUse, Limit: c.o.Connections,
+	}
+	for _, one := range c.stores {
+		out.Stores = append(out.Stores, one.health())
+	}
+	slices.SortStableFunc(out.Stores, func(a, b StoreHealth) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
+}

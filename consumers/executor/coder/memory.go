@@ -19,22 +19,29 @@ type memory struct {
 	free  *semaphore.Weighted
 	code  object.Coding
 	seg   int64
-	parts [sizes]struct{ encoders, decoders, segments sync.Pool }
+	parts [classes]struct{ encoders, decoders, segments sync.Pool }
 }
 
-// sizes counts the classes of memory, by powers of two: what a small object uses must
+// classes counts the classes of memory, by powers of two: what a small object uses must
 // not be as large as a segment.
-const sizes = 40
+const classes = 40
 
 func newMemory(most int64, code object.Coding, segment int64) *memory {
-	// Half of it must hold what a single request may ask for: a segment and two more.
+	// Half of it must hold what a single request may ask for.
 	most = max(most, 2*lease{segment: segment, code: code}.weight(copying))
 	return &memory{most: most, free: semaphore.NewWeighted(most), code: code, seg: segment}
 }
 
-// copying is the most segments that one request holds: two of its reading and three of
-// its writing.
-const copying = 5
+// copying is the most segments that one request holds: two that it reads and two that it
+// writes.
+const copying = 4
+
+// pass is the lease for somebody else to end.
+func (l *lease) pass() *lease {
+	passed := *l
+	l.held = 0
+	return &passed
+}
 
 // lease is memory that a request holds.
 type lease struct {
@@ -63,19 +70,22 @@ func (m *memory) take(ctx context.Context, code object.Coding, bytes, segments i
 	return l, nil
 }
 
-// more takes memory for another segment if there is plenty; it doesn't wait.
-func (l *lease) more() bool {
-	w := l.weight(1)
-	if !l.m.free.TryAcquire(w) {
-		return false
+// takeBoth takes memory for a request that reads and writes, at once, so that it doesn't
+// wait for the one while it holds the other.
+func (m *memory) takeBoth(ctx context.Context, code object.Coding, bytes int64) (read, write *lease, err error) {
+	read, err = m.take(ctx, code, bytes, copying)
+	if err != nil {
+		return nil, nil, err
 	}
-	l.held += w
-	return true
+	half := *read
+	half.held = read.weight(copying / 2)
+	read.held -= half.held
+	return read, &half, nil
 }
 
-// give ends the lease. It may be called twice.
+// give ends the lease. It may be called twice, and of none.
 func (l *lease) give() {
-	if l.held > 0 {
+	if l != nil && l.held > 0 {
 		l.m.free.Release(l.held)
 		l.held = 0
 	}
@@ -91,7 +101,7 @@ func (m *memory) spare() bool {
 	return true
 }
 
-func class(bytes int64) int { return min(bits.Len64(uint64(max(bytes, 1)))/2*2, sizes-1) } //nolint:gosec // positive
+func class(bytes int64) int { return min(bits.Len64(uint64(max(bytes, 1)))/2*2, classes-1) } //nolint:gosec // positive
 
 // encoder takes an encoder for segments of so many bytes. It is given back by keep.
 func (l *lease) encoder() (*object.Encoder, error) {

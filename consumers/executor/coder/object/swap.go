@@ -1,5 +1,7 @@
 package object
 
+import "crypto/sha256"
+
 // Segment is the memory of a coded segment that was taken from an encoder, so that it
 // can be stored while the encoder codes the next. The zero value holds nothing.
 type Segment struct{ slab slab }
@@ -14,3 +16,14 @@ func (e *Encoder) Swap(s *Segment) {
 
 // Frames are what Encoder.Frames was before Swap, until the memory is used again.
 func (s *Segment) Frames(first, count int) []byte { return s.slab.frames(first, count) }
+
+// Sums are the MD5 and the SHA-256 of what was read so far: of the whole object once
+// Ended.
+func (e *Encoder) Sums() (md5 [16]byte, sha [sha256.Size]byte) {
+	e.md5.Sum(md5[:0])
+	e.sha.Sum(sha[:0])
+	return md5, sha
+}
+
+// Blob are the bytes of the segment in a blob of a version of shape v.
+func (s *Segment) Blob(v Shape, blob int) []byte { return s.Frames(v.Strips(blob)) }

@@ -1,0 +1,302 @@
+package coder
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"penstock/consumers/executor/coder/catalog"
+	"penstock/consumers/executor/coder/chunks"
+	"penstock/consumers/executor/coder/object"
+)
+
+// duties are what is known of the work that goes on behind requests.
+type duties struct {
+	wake    []chan struct{}      // of mends, and of the deletions from each store
+	claimed map[string]bool      // versions that somebody mends
+	busy    map[string]int       // versions whose blobs may still be written
+	later   map[string]time.Time // versions whose mending failed
+}
+
+// kick wakes the background: something is left to do.
+func (c *Coder) kick() {
+	for _, wake := range c.duties.wake {
+		select {
+		case wake <- struct{}{}:
+		default: // it will look anyway
+		}
+	}
+}
+
+// claim takes the mending of a version; false if somebody has it.
+func (c *Coder) claim(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.duties.claimed[id] {
+		return false
+	}
+	c.duties.claimed[id] = true
+	return true
+}
+
+func (c *Coder) unclaim(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.duties.claimed, id)
+}
+
+// occupy keeps the blobs of a version, or of an intent of this name, from being deleted
+// while a task may still write them.
+func (c *Coder) occupy(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.duties.busy[id]++
+}
+
+func (c *Coder) vacate(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.duties.busy[id]--; c.duties.busy[id] <= 0 {
+		delete(c.duties.busy, id)
+	}
+}
+
+func (c *Coder) occupied(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.duties.busy[id] > 0
+}
+
+// abandon ends an intent whose write failed; its blobs are deleted. Nothing writes them
+// any more. The empty one is none.
+func (c *Coder) abandon(intent string) {
+	if intent == "" {
+		return
+	}
+	err := c.catalog.Abandon(context.WithoutCancel(c.ctx), intent)
+	if err != nil && !errors.Is(err, catalog.ErrClosed) {
+		c.retried("intent", intent, err) // the next start abandons it
+	}
+	c.kick()
+}
+
+// lack notes blobs that a read has found damaged.
+func (c *Coder) lack(id string, blobs []int) {
+	c.start(func() {
+		err := c.catalog.Lack(c.ctx, id, blobs...)
+		if err != nil && !errors.Is(err, catalog.ErrNoVersion) && c.ctx.Err() == nil {
+			c.retried("lack", id, err) // the next read of it finds it again
+		}
+		c.kick()
+	})
+}
+
+// retried counts background work that failed and is tried again later.
+func (c *Coder) retried(what, id string, err error) {
+	c.count(EventRetried, what, 1)
+	c.log.Debug().Str("what", what).Str("id", id).Err(err).Msg("to be tried again")
+}
+
+// mends looks for versions with something left to do until ctx ends.
+func (c *Coder) mends(ctx context.Context) {
+	slots := make(chan struct{}, max(1, c.o.Background))
+	for {
+		c.mendAll(ctx, slots)
+		if !c.pause(ctx, c.duties.wake[0], c.o.Retry) {
+			break
+		}
+	}
+	for range cap(slots) {
+		slots <- struct{}{}
+	}
+}
+
+// pause waits for a signal, or so long; false when ctx has ended.
+func (c *Coder) pause(ctx context.Context, wake <-chan struct{}, d time.Duration) bool {
+	t := c.o.Clock.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-wake:
+	case <-t.C():
+	}
+	return ctx.Err() == nil
+}
+
+// page is how many rows of the journal are looked at in one transaction.
+const page = 256
+
+func (c *Coder) mendAll(ctx context.Context, slots chan struct{}) {
+	for after := ""; ctx.Err() == nil; {
+		list, err := c.catalog.Rests(after, page)
+		if err != nil {
+			c.retried("journal", "", err)
+			return
+		}
+		for _, r := range list {
+			after = r.Version
+			if !c.due(r.Version) || !c.claim(r.Version) {
+				continue
+			}
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				c.unclaim(r.Version)
+				return
+			}
+			c.start(func() {
+				defer func() { <-slots }()
+				c.mendOne(ctx, r.Version)
+			})
+		}
+		if len(list) < page {
+			return
+		}
+	}
+}
+
+// mendOne mends a version that was claimed.
+func (c *Coder) mendOne(ctx context.Context, id string) {
+	left, err := c.mend(ctx, id, "found")
+	c.unclaim(id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.duties.later, id)
+	if (left || err != nil) && ctx.Err() == nil {
+		c.duties.later[id] = c.o.Clock.Now().Add(c.o.Retry)
+		c.count(EventRetried, "mend", 1)
+		if err != nil {
+			c.log.Debug().Str("version", id).Err(err).Msg("could not be mended yet")
+		}
+	}
+}
+
+// due tells whether a version's mending may be tried.
+func (c *Coder) due(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, failed := c.duties.later[id]
+	return !failed || !c.o.Clock.Now().Before(at)
+}
+
+// deletes deletes what the journal says from one store, until ctx ends.
+func (c *Coder) deletes(ctx context.Context, s *store) {
+	for {
+		for more := true; more && ctx.Err() == nil; {
+			more = c.deleteSome(ctx, s)
+		}
+		if !c.pause(ctx, c.duties.wake[1+s.index], c.o.Retry) {
+			return
+		}
+	}
+}
+
+// deleteSome deletes what may be deleted now; it tells whether there is more to do at
+// once.
+func (c *Coder) deleteSome(ctx context.Context, s *store) bool {
+	some := false
+	for after := ""; ; {
+		list, next, err := c.catalog.Deletes(s.Name(), after, page)
+		if err != nil {
+			c.retried("journal", "", err)
+			return false
+		}
+		list = slices.DeleteFunc(list, func(d catalog.Deletion) bool { return c.occupied(d.Version) })
+		gone := c.deleteBlobs(ctx, s, list)
+		if len(gone) > 0 {
+			if err := c.catalog.Deleted(context.WithoutCancel(ctx), gone...); err != nil {
+				c.retried("deleted", "", err)
+				return false
+			}
+			c.count(EventDeleted, "queued", int64(len(gone)))
+			some = true
+		}
+		if len(gone) < len(list) {
+			return false // the store is in trouble: the rest waits
+		}
+		if after = next; after == "" {
+			return some
+		}
+	}
+}
+
+// deletesAtOnce is how many deletions a store is asked for at a time.
+const deletesAtOnce = 8
+
+// deleteBlobs deletes blobs, and gives the places of those that are gone.
+func (c *Coder) deleteBlobs(ctx context.Context, s *store, list []catalog.Deletion) (gone []object.Place) {
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(deletesAtOnce)
+	failed := false
+	for _, d := range list {
+		mu.Lock()
+		stop := failed
+		mu.Unlock()
+		if stop {
+			break
+		}
+		group.Go(func() error {
+			limited, cancel := c.limited(ctx)
+			defer cancel()
+			err := s.Delete(limited, d.Place.Key)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				gone = append(gone, d.Place)
+				return nil
+			}
+			failed = true
+			if ctx.Err() == nil {
+				c.retried("delete", d.Place.Key, err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+	return gone
+}
+
+// probes looks at stores of which nothing was heard, so that one that has come back is
+// found, and slow ones are asked again sooner.
+func (c *Coder) probes(ctx context.Context) {
+	for c.pause(ctx, nil, probing) {
+		for _, s := range c.stores {
+			if s.idle(c.o.Clock.Now(), probing) {
+				c.probe(ctx, s)
+			}
+		}
+	}
+}
+
+func (c *Coder) probe(ctx context.Context, s *store) {
+	limited, cancel := c.limited(ctx)
+	defer cancel()
+	began := c.o.Clock.Now()
+	was := s.isDead()
+	_, err := s.Get(limited, c.o.Name+"/owner", 0, 1, io.Discard)
+	switch now := c.o.Clock.Now(); {
+	case err == nil, errors.Is(err, chunks.ErrNotFound):
+		s.probed(now, now.Sub(began))
+		if was {
+			c.states.Add(1)
+			c.forgive()
+		}
+	case ctx.Err() == nil:
+		c.note(limited, s, began, 0, err)
+	}
+}
+
+// forgive lets all that failed be tried at once: a store has come back.
+func (c *Coder) forgive() {
+	c.mu.Lock()
+	clear(c.duties.later)
+	c.mu.Unlock()
+	c.kick()
+}

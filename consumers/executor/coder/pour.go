@@ -1,0 +1,121 @@
+package coder
+
+import (
+	"context"
+	"sync"
+
+	"penstock/consumers/executor/coder/object"
+	"penstock/consumers/executor/coder/queue"
+)
+
+// target is a blob that is to be written.
+type target struct {
+	shape object.Shape // of the version that it is a blob of
+	blob  int
+	place object.Place
+}
+
+// pour is blobs that are put side by side while their segments come one by one. A task
+// feeds one segment to one blob; between them no connection is held. A blob that fails
+// is left out from then on.
+type pour struct {
+	c       *Coder
+	ctx     context.Context // of the blobs
+	cancel  context.CancelCauseFunc
+	targets []target
+
+	mu      sync.Mutex
+	streams []*stream // nil until its first segment is fed
+	dead    []bool
+	feeding []bool
+	landed  []bool
+}
+
+func (c *Coder) newPour(targets []target) *pour {
+	p := &pour{c: c, targets: targets}
+	p.ctx, p.cancel = context.WithCancelCause(c.ctx)
+	n := len(targets)
+	p.streams, p.dead, p.feeding, p.landed = make([]*stream, n), make([]bool, n), make([]bool, n), make([]bool, n)
+	return p
+}
+
+// live are the blobs that have not failed.
+func (p *pour) live() []int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var live []int
+	for i, dead := range p.dead {
+		if !dead {
+			live = append(live, i)
+		}
+	}
+	return live
+}
+
+// task makes the task that feeds bytes to blob i, and ends it with the last of them.
+func (p *pour) task(i int, bytes []byte, last bool, n, k int) queue.Task {
+	t := p.targets[i]
+	return queue.Task{Store: t.place.Store, Bytes: int64(len(bytes)), N: n, K: k, Run: func(ctx context.Context) error {
+		ctx, cancel := p.c.limited(ctx)
+		defer cancel()
+		err := p.feed(ctx, i, bytes, last)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.feeding[i] = false
+		p.dead[i] = err != nil
+		p.landed[i] = err == nil && last
+		return err
+	}}
+}
+
+func (p *pour) feed(ctx context.Context, i int, bytes []byte, last bool) error {
+	t := p.targets[i]
+	s := p.c.named[t.place.Store]
+	if s == nil {
+		return errNoStore
+	}
+	p.mu.Lock()
+	if p.streams[i] == nil {
+		p.streams[i] = newStream(p.ctx, p.c.start, s, t.blob, t.place, t.shape.BlobBytes())
+	}
+	w := p.streams[i]
+	p.feeding[i] = true
+	p.mu.Unlock()
+	began := p.c.o.Clock.Now()
+	err := w.feed(ctx, bytes)
+	if err == nil && last {
+		err = w.close(ctx)
+	}
+	p.c.note(ctx, s, began, int64(len(bytes)), err)
+	return err
+}
+
+// leave gives up the blobs that are being fed: they hold the others back.
+func (p *pour) leave(why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, w := range p.streams {
+		if p.feeding[i] && w != nil {
+			w.cancel(why)
+			p.c.count(EventDropped, "lagging", 1)
+		}
+	}
+}
+
+// end gives up all blobs that haven't landed, and returns when their stores have let go
+// of them. No task may be feeding.
+func (p *pour) end(why error) {
+	p.cancel(why)
+	for _, w := range p.streams {
+		if w != nil {
+			<-w.ended
+		}
+	}
+}
+
+// have tells which blobs have landed.
+func (p *pour) have() []bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]bool(nil), p.landed...)
+}

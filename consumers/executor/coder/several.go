@@ -1,0 +1,132 @@
+package coder
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"penstock/consumers/executor/coder/catalog"
+	"penstock/consumers/executor/coder/object"
+	"penstock/consumers/executor/coder/queue"
+)
+
+// several writes an object of more than one segment: its blobs are put side by side,
+// each segment is a request, and the next one is read and coded meanwhile.
+func (w *writing) several(ctx context.Context, shape object.Shape, in *body) error {
+	w.shape = shape
+	n := shape.Blobs()
+	w.begun, w.landed = make([]bool, n), make([]bool, n)
+	targets := make([]target, n)
+	for i := range targets {
+		targets[i] = target{shape, i, w.res.places[i]}
+	}
+	w.pour, w.slab = w.c.newPour(targets), w.lease.slab()
+	w.c.occupy(w.res.id)
+	if err := w.segments(ctx, in); err != nil {
+		w.pour.end(err)
+		close(w.ended)
+		return err
+	}
+	copy(w.landed, w.pour.have())
+	var info object.Info
+	var rest catalog.Rest
+	info.Places, rest.Lacking = w.lie()
+	return w.commit(ctx, info, rest)
+}
+
+// segments returns when as many blobs have landed as durability asks for.
+func (w *writing) segments(ctx context.Context, in *body) error {
+	before := make(chan error, 1)
+	before <- nil
+	budget := w.c.o.Patience
+	for i := 0; ; i++ {
+		if i > 0 {
+			if _, err := w.enc.Next(in); err != nil {
+				<-before
+				return bodyError(err)
+			}
+		}
+		if err := <-before; err != nil {
+			return err
+		}
+		w.enc.Swap(w.slab)
+		if w.enc.Ended() {
+			if err := w.verify(); err != nil {
+				return err
+			}
+			return w.segment(ctx, i, true, &budget)
+		}
+		w.c.start(func() { before <- w.segment(ctx, i, false, &budget) })
+	}
+}
+
+// segment feeds a segment to the blobs. It returns when all that live have taken it, or
+// of the last segment when enough have landed: then w.ended is closed once the others
+// have, or were given up.
+func (w *writing) segment(ctx context.Context, i int, last bool, budget *time.Duration) error {
+	ended := make(chan struct{})
+	planned := false
+	live := w.pour.live()
+	n, k := w.shape.Blobs(), w.shape.Cut
+	need := w.c.o.Durability.need(n, k)
+	if len(live) < need {
+		return fmt.Errorf("%w: %d blobs of %d still live", ErrTooFew, len(live), n)
+	}
+	began := w.c.o.Clock.Now()
+	err := w.c.queue.Do(ctx, &queue.Request{
+		Op: queue.Write, Keep: i > 0, Rest: queue.Finish, Ended: func() { close(ended) },
+		Plan: func(queue.Code) queue.Plan {
+			planned, w.planned = true, true
+			tasks := make([]queue.Task, len(live))
+			for j, blob := range live {
+				w.begun[blob] = true
+				tasks[j] = w.pour.task(blob, w.slab.Blob(w.shape, blob), last, n, k)
+			}
+			return queue.Plan{Tasks: tasks, Need: need}
+		},
+	})
+	if err != nil {
+		w.pour.cancel(err)
+		if planned {
+			<-ended
+		}
+		return queueError(err)
+	}
+	took := w.c.o.Clock.Now().Sub(began)
+	if last {
+		w.c.start(func() {
+			w.await(ended, took, budget)
+			w.pour.end(errLagging)
+			close(w.ended)
+		})
+		return nil
+	}
+	w.await(ended, took, budget)
+	return nil
+}
+
+// await lets the blobs that lag behind take a segment, for three times as long as the
+// others took and at most as long as the object's budget of patience lasts. Then it
+// gives them up.
+func (w *writing) await(ended <-chan struct{}, took time.Duration, budget *time.Duration) {
+	select {
+	case <-ended:
+		return
+	default:
+	}
+	began := w.c.o.Clock.Now()
+	patience := w.c.o.Clock.NewTimer(min(max(3*took, leastPatience), *budget))
+	defer patience.Stop()
+	select {
+	case <-ended:
+	case <-patience.C():
+		w.pour.leave(errLagging)
+		<-ended
+	case <-w.c.ctx.Done(): // ends the blobs, too
+		<-ended
+	}
+	*budget = max(0, *budget-w.c.o.Clock.Now().Sub(began))
+}
+
+// leastPatience is what a blob may lag behind at least.
+const leastPatience = 200 * time.Millisecond
