@@ -96,6 +96,34 @@ func Exactly(ctx context.Context, w io.Writer, r io.Reader, size int64) error {
 	return ctx.Err()
 }
 
+// step is how much Fill reads at a time, so that a Bounded reader looks at its context.
+const step = 128 << 10
+
+// Fill reads as many bytes as b holds. It returns ErrSize if r has fewer, and r's errors;
+// a wrapped io.EOF is one of them, no end.
+func Fill(r io.Reader, b []byte) error {
+	for n, idle := 0, 0; n < len(b); {
+		m, err := r.Read(b[n:min(len(b), n+step)])
+		n += m
+		if idle++; m > 0 {
+			idle = 0
+		}
+		switch {
+		case n == len(b): // an error comes again
+		case err == io.EOF:
+			return fmt.Errorf("%w: %d bytes less", ErrSize, len(b)-n)
+		case err != nil:
+			return err
+		case idle == maxIdle:
+			return io.ErrNoProgress
+		}
+	}
+	return nil
+}
+
+// maxIdle is how often in a row a reader may give nothing and no error.
+const maxIdle = 100
+
 // Bounded is r until ctx ends: reads after that return its error.
 func Bounded(ctx context.Context, r io.Reader) io.Reader { return &until{ctx, r} }
 

@@ -58,3 +58,27 @@ func TestExactly(t *testing.T) {
 		}
 	}
 }
+
+// TestFill: all of it or an error, whatever the reader is like.
+func TestFill(t *testing.T) {
+	t.Parallel()
+	wrapped, text := fmt.Errorf("body: %w", io.EOF), strings.Repeat("0123456789", 50_000)
+	for i, c := range []struct {
+		r    io.Reader
+		n    int
+		want error
+	}{
+		{strings.NewReader(text), len(text), nil},
+		{iotest.OneByteReader(strings.NewReader(text)), 3000, nil},
+		{iotest.DataErrReader(strings.NewReader(text)), len(text), nil},
+		{strings.NewReader(""), 0, nil},
+		{strings.NewReader(text), len(text) + 1, chunks.ErrSize},
+		{io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(wrapped)), 4, wrapped},
+		{iotest.ErrReader(nil), 1, io.ErrNoProgress},
+	} {
+		b := make([]byte, c.n)
+		if err := chunks.Fill(c.r, b); !errors.Is(err, c.want) || err == nil && string(b) != text[:c.n] {
+			t.Errorf("%d: %v, want %v", i, err, c.want)
+		}
+	}
+}

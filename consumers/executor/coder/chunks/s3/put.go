@@ -66,7 +66,7 @@ func (u *upload) run(ctx context.Context, r io.Reader, size int64) error {
 	r = chunks.Bounded(ctx, r)
 	for u.size < size {
 		n := min(int64(u.o.PartSize), size-u.size)
-		if err := fill(r, part[:n]); err != nil {
+		if err := chunks.Fill(r, part[:n]); err != nil {
 			return err
 		}
 		if len(u.parts) == 0 {
@@ -88,26 +88,6 @@ func (u *upload) run(ctx context.Context, r io.Reader, size int64) error {
 		u.size += n
 	}
 	return u.complete(ctx)
-}
-
-// piece is how much is read at a time: contexts are looked at between pieces.
-const piece = 1 << 20
-
-// fill reads as much as b holds. ErrSize if there isn't that much.
-func fill(r io.Reader, b []byte) error {
-	for n := 0; n < len(b); {
-		m, err := r.Read(b[n:min(len(b), n+piece)])
-		n += m
-		switch {
-		case n == len(b):
-			return nil
-		case err == io.EOF: // a wrapped one is no end
-			return fmt.Errorf("%w: %d bytes less", chunks.ErrSize, len(b)-n)
-		case err != nil:
-			return err
-		}
-	}
-	return nil
 }
 
 func (u *upload) begin(ctx context.Context) error {

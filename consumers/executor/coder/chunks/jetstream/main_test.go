@@ -1,0 +1,9 @@
+package jetstream
+
+import (
+	"testing"
+
+	"penstock/infra/bus/bustest"
+)
+
+func TestMain(m *testing.M) { bustest.Main(m) }
