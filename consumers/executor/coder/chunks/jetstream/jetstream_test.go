@@ -19,6 +19,7 @@ import (
 
 	"penstock/consumers/executor/coder/chunks"
 	"penstock/consumers/executor/coder/chunks/chunkstest"
+	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
 )
 
@@ -338,21 +339,33 @@ func TestComesBack(t *testing.T) {
 	}
 }
 
-// TestAContextEndsItsCall, although the server is away and answers nothing.
+// TestAContextEndsItsCall, although the server answers nothing; and without a server
+// calls fail by themselves.
 func TestAContextEndsItsCall(t *testing.T) {
-	b := bustest.Start(t)
-	s := open(t, bustest.Client(t, b).JS)
-	b.Suspend()
-	for name, do := range map[string]func(ctx context.Context) error{
+	b := bustest.Start(t, func(o *bus.Options) { o.Listen = "127.0.0.1:0" })
+	proxy := bustest.NewProxy(t, b.URL())
+	conn, err := nats.Connect(proxy.URL, nats.ReconnectBufSize(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, js)
+	release := proxy.Hold()
+	calls := map[string]func(ctx context.Context) error{
 		"get":       func(ctx context.Context) error { _, err := s.Get(ctx, "k", 0, 5, io.Discard); return err },
 		"list":      func(ctx context.Context) error { _, err := s.List(ctx, "", "", 5); return err },
 		"delete":    func(ctx context.Context) error { return s.Delete(ctx, "k") },
 		"put":       func(ctx context.Context) error { return s.Put(ctx, "k", noise(1, 9), 9) },
 		"large put": func(ctx context.Context) error { return s.Put(ctx, "k", noise(1, 9*pieceSize), 9*pieceSize) },
-	} {
+	}
+	for name, call := range calls {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		start := time.Now()
-		if err := do(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if took := time.Since(start); took > s.o.Timeout/2 {
@@ -360,8 +373,15 @@ func TestAContextEndsItsCall(t *testing.T) {
 		}
 		cancel()
 	}
+	release()
+	s.tidying.Wait()
+	b.Suspend()
+	for name, call := range calls {
+		if call(t.Context()) == nil {
+			t.Errorf("%s without a server", name)
+		}
+	}
 	if err := b.Resume(); err != nil {
 		t.Fatal(err)
 	}
-	s.tidying.Wait()
 }
