@@ -27,3 +27,9 @@ var WorldDay []byte
 //
 //go:embed experiment/split.yaml
 var SplitExperiment []byte
+
+// CodingExperiment is what `penstock experiment coding` runs: stores and their delays,
+// loads, steps, targets.
+//
+//go:embed experiment/coding.yaml
+var CodingExperiment []byte

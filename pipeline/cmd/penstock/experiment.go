@@ -6,12 +6,14 @@ import (
 	"io"
 
 	"penstock/pipeline/experiment"
+	"penstock/pipeline/experiment/coding"
 	"penstock/pipeline/experiment/splitting"
 )
 
 type experimentCmd struct {
 	Placement experimentPlacementCmd `cmd:"" help:"The evaluation of the placement paper: cases, friend models, baselines and the optimum; tables and plots."`
 	Split     experimentSplitCmd     `cmd:"" help:"The evaluation of the request-splitting paper: applications, faults, policies, and greedy against the optimum; tables and plots."`
+	Coding    experimentCodingCmd    `cmd:"" help:"The evaluation of the coded-storage paper: static codes, policies, stores, loads, steps; tables and plots."`
 }
 
 type experimentPlacementCmd struct {
@@ -23,7 +25,7 @@ type experimentPlacementCmd struct {
 
 // Run runs the experiment. A target that isn't reached is told, and no failure.
 func (c *experimentPlacementCmd) Run(con *console) error {
-	x := experimentRun{seeds: c.Seeds, quick: c.Quick, out: c.Out, unit: "days", badData: experiment.ErrData}
+	x := experimentRun{seeds: c.Seeds, quick: c.Quick, out: c.Out, unit: "days", data: "--data", badData: experiment.ErrData}
 	return x.run(con, func(seeds int, progress func(done, all int)) (experimentResult, error) {
 		params, err := experiment.Default()
 		if err != nil {
@@ -42,13 +44,32 @@ type experimentSplitCmd struct {
 
 // Run runs the experiment. A target that isn't reached is told, and no failure.
 func (c *experimentSplitCmd) Run(con *console) error {
-	x := experimentRun{seeds: c.Seeds, quick: c.Quick, out: c.Out, unit: "runs", badData: splitting.ErrData}
+	x := experimentRun{seeds: c.Seeds, quick: c.Quick, out: c.Out, unit: "runs", data: "--data", badData: splitting.ErrData}
 	return x.run(con, func(seeds int, progress func(done, all int)) (experimentResult, error) {
 		params, err := splitting.Default()
 		if err != nil {
 			return nil, err
 		}
 		return splitting.Split(con.ctx, splitting.Options{Params: params, Seeds: seeds, Quick: c.Quick, Data: c.Data, Progress: progress})
+	})
+}
+
+type experimentCodingCmd struct {
+	Out   string `help:"Folder for experiment-coding.json and experiment-coding.html; none: only print." type:"path"`
+	Seeds int    `help:"Draws of arrivals and of the luck of requests." default:"10"`
+	Quick bool   `help:"One seed, judged stores and loads only, fewer requests."`
+	Sizes string `help:"File of sizes of requests, the last field of each line in bytes, plain or gzip: the same with recorded sizes." type:"existingfile"`
+}
+
+// Run runs the experiment. A target that isn't reached is told, and no failure.
+func (c *experimentCodingCmd) Run(con *console) error {
+	x := experimentRun{seeds: c.Seeds, quick: c.Quick, out: c.Out, unit: "runs", data: "--sizes", badData: coding.ErrSizes}
+	return x.run(con, func(seeds int, progress func(done, all int)) (experimentResult, error) {
+		params, err := coding.Default()
+		if err != nil {
+			return nil, err
+		}
+		return coding.Coding(con.ctx, coding.Options{Params: params, Seeds: seeds, Quick: c.Quick, Sizes: c.Sizes, Progress: progress})
 	})
 }
 
@@ -65,7 +86,8 @@ type experimentRun struct {
 	quick   bool
 	out     string
 	unit    string // of progress
-	badData error  // wrapped by what is wrong with --data
+	data    string // the option that names data
+	badData error  // wrapped by what is wrong with it
 }
 
 // run makes a result, and writes and prints it.
@@ -83,7 +105,7 @@ func (x experimentRun) run(con *console, do func(seeds int, progress func(done, 
 	}
 	r, err := do(x.seeds, progress)
 	if errors.Is(err, x.badData) {
-		return fmt.Errorf("%w: --data: %w", errUsage, err)
+		return fmt.Errorf("%w: %s: %w", errUsage, x.data, err)
 	}
 	if err != nil {
 		return err
@@ -112,6 +134,8 @@ func (experimentCmd) Help() string {
   penstock experiment placement --data DIR --seeds 3
   penstock experiment split --out penstock-out --seeds 10
   penstock experiment split --quick
+  penstock experiment coding --out penstock-out
+  penstock experiment coding --sizes FILE --seeds 3
 
 What is run stands in infra/examples/experiment, and was fixed before the first
 run. No bus is needed, and nothing is moved.`

@@ -20,6 +20,9 @@ type Rate []Point
 // Steady is one rate at all times.
 func Steady(perSecond float64) Rate { return Rate{{PerSecond: perSecond}} }
 
+// At is the rate (requests a second) at a time.
+func (r Rate) At(t time.Duration) float64 { return r.at(int64(t)) * 1e9 }
+
 // at is the rate (requests a ns) at a time (ns).
 func (r Rate) at(t int64) float64 {
 	i := 0

@@ -34,7 +34,9 @@ func (l *looped) step(s *simulation) {
 		s.now = l.due
 		l.due = never
 		l.tables++
-		l.Install(time.Duration(s.now), l.table)
+		if err := l.Install(time.Duration(s.now), l.table); err != nil {
+			s.failed, s.over = err, true
+		}
 		return
 	}
 	s.now = l.window
@@ -44,12 +46,21 @@ func (l *looped) step(s *simulation) {
 	if table == nil {
 		return // A window without panes is not there.
 	}
-	out := l.Policy.Decide(decider.Input{
+	if t := decide(l.Policy, table, start, end); t != nil {
+		l.due, l.table = s.now+int64(l.Feedback), t
+	}
+}
+
+// decide shows a policy a window, in mode act, and returns the table that it sends; nil
+// if it sends none.
+func decide(p decider.Policy, table *window.Table, start, end time.Time) *control.CodingTable {
+	out := p.Decide(decider.Input{
 		Window:   control.Window{Start: start, End: end},
 		Tables:   map[string]*window.Table{window.Storage.Name: table},
 		Operator: control.Operator{Mode: control.Act},
 	})
-	for i := range out.Commands {
-		l.due, l.table = s.now+int64(l.Feedback), out.Commands[i].Coding
+	if len(out.Commands) == 0 {
+		return nil
 	}
+	return out.Commands[0].Coding
 }

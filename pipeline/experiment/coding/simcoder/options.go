@@ -24,8 +24,8 @@ type Loop struct {
 	Store string
 	// Feedback is how long after a window's end its tables are in force.
 	Feedback time.Duration
-	// Install puts a table in force.
-	Install func(at time.Duration, t *control.CodingTable)
+	// Install puts a table in force; an error ends the run.
+	Install func(at time.Duration, t *control.CodingTable) error
 }
 
 // Options say what is run.

@@ -74,6 +74,7 @@ type simulation struct {
 	begun   int64   // of the span, never: not yet
 	left    int     // requests that count and have no answer
 	over    bool
+	failed  error
 }
 
 // Run runs a simulated coder. The error wraps ErrOptions, or is the context's.
@@ -87,6 +88,9 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 			return nil, ctx.Err()
 		}
 		s.step()
+	}
+	if s.failed != nil {
+		return nil, s.failed
 	}
 	s.sum()
 	return s.out, nil
@@ -296,6 +300,8 @@ func (s *simulation) take(ev queue.Event) {
 	switch ev.Kind {
 	case queue.Admitted:
 		s.admitted(e)
+	case queue.Hedging:
+		s.hedge(e)
 	case queue.Finished:
 		s.answered(e)
 	case queue.Cancelled:
@@ -311,7 +317,7 @@ func (s *simulation) take(ev queue.Event) {
 	}
 }
 
-// admitted notes a request's code, and its hedge.
+// admitted notes a request's code.
 func (s *simulation) admitted(e *entry) {
 	c := e.request.Code()
 	if e.counts {
@@ -322,19 +328,21 @@ func (s *simulation) admitted(e *entry) {
 		b.K += c.K
 		b.N += c.N
 	}
-	if e.request.Held() > 0 {
-		h := hedge{at: s.now + int64(c.Hedge), of: e, number: e.number}
-		i := len(s.hedges)
-		for i > 0 && s.hedges[i-1].at > h.at {
-			i--
-		}
-		s.hedges = append(s.hedges, h)
-		copy(s.hedges[i+1:], s.hedges[i:])
-		s.hedges[i] = h
-	}
 	if s.o.Waiting > 0 {
 		s.arrive()
 	}
+}
+
+// hedge notes when a request's other tasks are to be asked for.
+func (s *simulation) hedge(e *entry) {
+	h := hedge{at: s.now + int64(e.request.Code().Hedge), of: e, number: e.number}
+	i := len(s.hedges)
+	for i > 0 && s.hedges[i-1].at > h.at {
+		i--
+	}
+	s.hedges = append(s.hedges, h)
+	copy(s.hedges[i+1:], s.hedges[i:])
+	s.hedges[i] = h
 }
 
 func count(of []int64, i int) []int64 {
