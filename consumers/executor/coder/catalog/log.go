@@ -103,8 +103,8 @@ func (c *Catalog) Scan(from Spot, most int) (rows []byte, next Spot, end bool, s
 
 // Restorer builds a catalog from rows and changes that were shipped.
 type Restorer struct {
-	c    *Catalog
-	seq  uint64
+	c   *Catalog
+	seq uint64
 }
 
 // Restore makes a file for a restored catalog. There must be none.

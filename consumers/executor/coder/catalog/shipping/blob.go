@@ -1,0 +1,136 @@
+package shipping
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"penstock/consumers/executor/coder/catalog"
+)
+
+// A blob is "PNSC", the format, the kind, the coder and the instance as their length and
+// bytes, the term and three numbers of the kind's own, the body, and the SHA-256 of all
+// before it. Numbers are unsigned varints.
+const (
+	blobMagic  = "PNSC"
+	blobFormat = 1
+	// maxBlob is the most bytes of a blob that is read: a batch holds one change at
+	// least, however long.
+	maxBlob = 512 << 20
+)
+
+type kind byte
+
+const (
+	kindOwner    kind = 'o'
+	kindLog      kind = 'l' // first, last; changes
+	kindPart     kind = 'p' // from, part; rows
+	kindSnapshot kind = 's' // from, until, parts
+)
+
+// blob is what a blob says.
+type blob struct {
+	kind    kind
+	id      catalog.Identity
+	numbers [3]uint64
+	body    []byte
+}
+
+// seal encodes a blob.
+func (b blob) seal() []byte {
+	out := make([]byte, 0, len(b.body)+len(b.id.Coder)+len(b.id.Instance)+96)
+	out = append(append(out, blobMagic...), blobFormat, byte(b.kind))
+	for _, text := range [...]string{b.id.Coder, b.id.Instance} {
+		out = append(binary.AppendUvarint(out, uint64(len(text))), text...)
+	}
+	out = binary.AppendUvarint(out, uint64(b.id.Term))
+	for _, n := range b.numbers {
+		out = binary.AppendUvarint(out, n)
+	}
+	out = append(out, b.body...)
+	sum := sha256.Sum256(out)
+	return append(out, sum[:]...)
+}
+
+// unseal reads a blob of a kind. The error names it: ErrTorn or ErrFormat.
+func unseal(name string, want kind, raw []byte) (blob, error) {
+	const head = len(blobMagic) + 2
+	if len(raw) < head+sha256.Size || string(raw[:len(blobMagic)]) != blobMagic {
+		return blob{}, fmt.Errorf("%w: %s: no blob of a log begins so", ErrTorn, name)
+	}
+	body, sum := raw[:len(raw)-sha256.Size], raw[len(raw)-sha256.Size:]
+	if sha256.Sum256(body) != [sha256.Size]byte(sum) {
+		return blob{}, fmt.Errorf("%w: %s: checksum", ErrTorn, name)
+	}
+	if format := body[head-2]; format != blobFormat {
+		return blob{}, fmt.Errorf("%w: %s: %d", ErrFormat, name, format)
+	}
+	b := blob{kind: kind(body[head-1])}
+	if b.kind != want {
+		return blob{}, fmt.Errorf("%w: %s: kind %q, not %q", ErrTorn, name, b.kind, want)
+	}
+	rest, ok := body[head:], true
+	number := func() uint64 {
+		n, length := binary.Uvarint(rest)
+		if length <= 0 {
+			ok, rest = false, nil
+			return 0
+		}
+		rest = rest[length:]
+		return n
+	}
+	text := func() string {
+		n := number()
+		if n > uint64(len(rest)) {
+			ok, rest = false, nil
+			return ""
+		}
+		s := string(rest[:n])
+		rest = rest[n:]
+		return s
+	}
+	b.id.Coder, b.id.Instance = text(), text()
+	term := number()
+	b.id.Term = uint32(term) //nolint:gosec // checked below
+	for i := range b.numbers {
+		b.numbers[i] = number()
+	}
+	if !ok || uint64(b.id.Term) != term {
+		return blob{}, fmt.Errorf("%w: %s: cut off", ErrTorn, name)
+	}
+	b.body = rest
+	return b, nil
+}
+
+// changes reads the body of a log blob, which must hold exactly what its numbers say.
+func (b blob) changes(name string) ([]catalog.Change, error) {
+	var list []catalog.Change
+	next := b.numbers[0]
+	for rest := b.body; len(rest) > 0; next++ {
+		c, after, err := catalog.ReadChange(rest)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrTorn, name, err)
+		}
+		if c.Seq != next {
+			return nil, fmt.Errorf("%w: %s: change %d, not %d", ErrTorn, name, c.Seq, next)
+		}
+		list, rest = append(list, c), after
+	}
+	if next == b.numbers[0] || next != b.numbers[1]+1 {
+		return nil, fmt.Errorf("%w: %s: changes up to %d", ErrTorn, name, next-1)
+	}
+	return list, nil
+}
+
+// rows reads the body of a part of a snapshot.
+func (b blob) rows(name string) ([]catalog.Row, error) {
+	var list []catalog.Row
+	for rest := b.body; len(rest) > 0; {
+		r, after, err := catalog.ReadRow(rest)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrTorn, name, err)
+		}
+		list, rest = append(list, r), after
+	}
+	return list, nil
+}
