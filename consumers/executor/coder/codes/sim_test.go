@@ -124,7 +124,7 @@ func near(got, want, share float64) bool { return math.Abs(got/want-1) <= share 
 func TestTheCoreUsesWhatTheModelSays(t *testing.T) {
 	t.Parallel()
 	for _, c := range []queue.Code{{N: 1, K: 1}, {N: 2, K: 1}, {N: 2, K: 2}, {N: 4, K: 2}, {N: 6, K: 3}, {N: 12, K: 6}} {
-		const n = 6000
+		const n = 3000
 		w := simulate(queue.Fixed(c), 0.2, n, 7)
 		if got, want := w.used/n, store.Usage(size, c.N, c.K); !near(got, want, 0.03) {
 			t.Errorf("%+v uses %.1f ms of connections, by the model %.1f", c, got, want)
@@ -140,7 +140,7 @@ func TestTheCoreUsesWhatTheModelSays(t *testing.T) {
 // whose delays spread more than twice as much while few wait.
 func TestTheCoreUnderLoad(t *testing.T) {
 	t.Parallel()
-	const n = 12000
+	const n = 5000
 	const full = 16 / 0.126 // requests a second at (1,1)
 	fixed := func(n, k int) func() queue.Chooser { return func() queue.Chooser { return queue.Fixed{N: n, K: k} } }
 	by := func(p control.CodingPolicy) func() queue.Chooser {

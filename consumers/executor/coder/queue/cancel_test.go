@@ -18,7 +18,8 @@ import (
 const (
 	atOnce   = 'a'
 	never    = 'n' // the connection is held until the client closes it
-	together = 't' // once as many have asked as there are connections
+	together = 't' // once as many have asked so as there are connections
+	later    = 'l' // once two have asked that will never be answered
 )
 
 // tcpStore is a store that clients reach over sockets.
@@ -29,6 +30,8 @@ type tcpStore struct {
 	closed   chan error   // what reading said when a client left that was never answered
 	awaited  atomic.Int32 // how many are to ask together before all are answered
 	answer   chan struct{}
+	silent   atomic.Int32 // how many have asked that will never be answered
+	two      chan struct{}
 }
 
 func startStore(t *testing.T, connections int32) *tcpStore {
@@ -37,7 +40,7 @@ func startStore(t *testing.T, connections int32) *tcpStore {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &tcpStore{t: t, listener: l, closed: make(chan error, 1000), answer: make(chan struct{})}
+	s := &tcpStore{t: t, listener: l, closed: make(chan error, 1000), answer: make(chan struct{}), two: make(chan struct{})}
 	s.awaited.Store(connections)
 	s.serving.Go(func() {
 		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
@@ -59,6 +62,9 @@ func (s *tcpStore) serve(c net.Conn) {
 	}
 	switch ask[0] {
 	case never:
+		if s.silent.Add(1) == 2 {
+			close(s.two)
+		}
 		_, err := c.Read(ask)
 		s.closed <- err
 		return
@@ -67,6 +73,8 @@ func (s *tcpStore) serve(c net.Conn) {
 			close(s.answer)
 		}
 		<-s.answer
+	case later:
+		<-s.two
 	}
 	_, _ = c.Write(ask) // who has left meanwhile doesn't want it
 }
@@ -99,7 +107,7 @@ func TestACancelledTaskClosesItsSocket(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	// Two are answered; the sockets of the other two close.
-	if err := s.q.Do(ctx, reading(2, store.task(never), store.task(atOnce), store.task(never), store.task(atOnce))); err != nil {
+	if err := s.q.Do(ctx, reading(2, store.task(never), store.task(later), store.task(never), store.task(later))); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -183,7 +191,7 @@ func TestConnectionsInUseReturnToTheModel(t *testing.T) {
 		rng := rand.New(rand.NewPCG(6, 12))
 		for _, phase := range []struct {
 			name string
-			slow time.Duration
+			slow float64
 			want float64
 		}{
 			{"before", 1, model}, {"one store 50 times slower", 50, (n-1)*delta + k*psi + delay}, {"after", 1, model},
@@ -194,7 +202,7 @@ func TestConnectionsInUseReturnToTheModel(t *testing.T) {
 				for i := range tasks {
 					took := fixed + time.Duration(rng.ExpFloat64()*float64(mean))
 					if i == 0 {
-						took *= phase.slow
+						took = time.Duration(phase.slow * float64(took))
 					}
 					tasks[i] = piped(took)
 				}

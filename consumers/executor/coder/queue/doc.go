@@ -26,7 +26,8 @@
 //
 // Requests of class background (repairs, writes into the intended coding) are begun only
 // when a connection is idle, nothing else waits, and fewer than Options.Background of
-// their tasks run. They are not in the backlog, and take no code from the chooser.
+// their tasks run. They are not in the backlog, and take no code from the chooser. Under a
+// backlog that never ends they stand still.
 //
 // # States and failures
 //

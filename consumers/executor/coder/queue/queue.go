@@ -94,12 +94,10 @@ func (q *Queue) State() State {
 // end, which drops the request wherever it stands. Tasks may still be running when it
 // returns: Request.Ended tells when none is.
 func (q *Queue) Do(ctx context.Context, r *Request) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
 	if err := q.accept(ctx, r); err != nil {
 		return err
 	}
+	gone := ctx.Done()
 	var hedge clock.Timer
 	var due <-chan time.Time
 	for {
@@ -121,30 +119,35 @@ func (q *Queue) Do(ctx context.Context, r *Request) error {
 			q.core.Extend(r)
 			q.pump(false)
 			q.unlock()
-		case <-ctx.Done():
+		case <-gone:
+			gone = nil // its end is decided now, and wakes
 			q.mu.Lock()
 			q.core.Abandon(r, context.Cause(ctx))
 			q.pump(false)
 			q.unlock()
-			ctx = context.WithoutCancel(ctx) // its end is decided, and was woken for
 		}
 	}
 }
 
 // accept puts the request in line.
 func (q *Queue) accept(ctx context.Context, r *Request) error {
-	r.live.ctx, r.live.wake = context.WithoutCancel(ctx), make(chan struct{}, 1)
-	r.live.arrived = q.o.Clock.Now()
+	r.live = liveRequest{ctx: context.WithoutCancel(ctx), wake: make(chan struct{}, 1), arrived: q.o.Clock.Now()}
 	q.mu.Lock()
 	defer q.unlock()
-	if q.stage == closed || q.stage == draining && (r.Background || !r.Keep) {
-		return ErrClosed
+	var err error
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case q.stage == closed || q.stage == draining && (r.Background || !r.Keep):
+		err = ErrClosed
+	case !q.core.Arrive(r):
+		err = fmt.Errorf("%s: %w", r.Op, ErrFull)
+	default:
+		q.pump(false)
+		return nil
 	}
-	if !q.core.Arrive(r) {
-		return fmt.Errorf("%s: %w", r.Op, ErrFull)
-	}
-	q.pump(false)
-	return nil
+	q.ended(r)
+	return err
 }
 
 // look says whether the request's end is decided, and else how long its hedge is.
@@ -164,7 +167,8 @@ func (q *Queue) pump(own bool) (mine *Task) {
 	for q.stage == open || q.stage == draining {
 		t, ok := q.core.Next()
 		if ok {
-			t.live.ctx, t.live.cancel = context.WithCancelCause(t.of.live.ctx)
+			ctx, cancel := context.WithCancelCause(t.of.live.ctx)
+			t.live = liveTask{ctx: ctx, cancel: cancel}
 		}
 		q.react()
 		switch {
@@ -191,10 +195,15 @@ func (q *Queue) react() {
 			e.Task.live.told = q.o.Clock.Now()
 			e.Task.live.cancel(ErrCancelled)
 		case Ended:
-			if r.Ended != nil {
-				q.over = append(q.over, r.Ended)
-			}
+			q.ended(r)
 		}
+	}
+}
+
+// ended has the request's Ended called, once the lock is given back.
+func (q *Queue) ended(r *Request) {
+	if r.Ended != nil {
+		q.over = append(q.over, r.Ended)
 	}
 }
 

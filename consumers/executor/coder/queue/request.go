@@ -93,8 +93,9 @@ type Request struct {
 	// are none. It is called under the lock, too.
 	More func() (Task, bool)
 	// Ended, if there is one, is called once when none of the request's tasks is queued
-	// or running any more: its buffers are free. That may be long after its end.
-	// It is not called for a request that was refused.
+	// or running: its buffers are free. That may be before Do returns, or long after it.
+	// It is called for a request that was refused, too. It must be quick: a connection
+	// waits for it.
 	Ended func()
 	// Data is the caller's, to find what belongs to it.
 	Data any

@@ -23,10 +23,11 @@ func TestManyAtOnce(t *testing.T) {
 		})
 		var all sync.WaitGroup
 		var accepted, refused, endings atomic.Int64
-		for client := range uint64(12) {
+		const clients, each = 12, 150
+		for client := range uint64(clients) {
 			all.Go(func() {
 				rng := rand.New(rand.NewPCG(seed, client))
-				for range 150 {
+				for range each {
 					switch err := one(t, s.q, rng, &endings); {
 					case errors.Is(err, ErrFull):
 						refused.Add(1)
@@ -42,7 +43,7 @@ func TestManyAtOnce(t *testing.T) {
 		all.Wait()
 		s.stop()
 		st := s.q.State()
-		if st.Arrived != st.Finished+st.Broken || st.Refused != uint64(refused.Load()) || st.Arrived != uint64(endings.Load()) {
+		if st.Arrived != st.Finished+st.Broken || st.Refused != uint64(refused.Load()) || endings.Load() != clients*each {
 			t.Errorf("%d refused, %d endings: %+v", refused.Load(), endings.Load(), st)
 		}
 		if seed < 2 && (accepted.Load() < 100 || st.Done == 0 || st.Failed == 0 || st.Cancelled == 0 || st.Dropped == 0 || st.Hedged == 0 || st.Replaced == 0) {
