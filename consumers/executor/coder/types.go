@@ -209,7 +209,7 @@ type ScrubOptions struct {
 	Repair bool
 	// Orphans looks for blobs that nothing names, and with Repair deletes them.
 	Orphans bool
-	// Rate bounds the bytes read a second; 0: no bound.
+	// Rate bounds the bytes read from stores a second; 0: no bound.
 	Rate int64
 }
 
@@ -230,6 +230,8 @@ type Report struct {
 	Faults map[string]int64 `json:"faults"`
 	// Lacking counts blobs that were not there at all or wholly lost.
 	Lacking int64 `json:"lacking"`
+	// Unreachable counts blobs whose stores didn't answer: nothing is known of them.
+	Unreachable int64 `json:"unreachable"`
 	// Unreadable counts versions of which too few strips are whole.
 	Unreadable int64 `json:"unreadable"`
 	// Repaired counts blobs that were written anew, Failed those that could not be.

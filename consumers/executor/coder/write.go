@@ -240,12 +240,7 @@ func (w *writing) commit(ctx context.Context, info object.Info, rest catalog.Res
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrHeaders, err)
 	}
-	e := ending{intent: w.res.id, rest: rest}
-	for i, p := range w.res.places {
-		if i >= len(w.begun) || !w.begun[i] && (i >= len(info.Places) || info.Places[i] != p) {
-			e.unwritten = append(e.unwritten, p)
-		}
-	}
+	e := ending{intent: w.res.id, rest: rest, unwritten: w.unwritten()}
 	claimed := !rest.None() && w.c.claim(v.ID) // before others can see it
 	if err := w.src.commit(ctx, v, e); err != nil {
 		if claimed {
@@ -255,6 +250,19 @@ func (w *writing) commit(ctx context.Context, info object.Info, rest catalog.Res
 	}
 	w.c.start(func() { w.after(v, rest) })
 	return nil
+}
+
+// unwritten are the places to which no store was asked to write, nor will be but for
+// blobs of the version.
+func (w *writing) unwritten() (places []object.Place) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, p := range w.res.places {
+		if i >= len(w.begun) || !w.begun[i] {
+			places = append(places, p)
+		}
+	}
+	return places
 }
 
 // decide takes the memory away from tasks that still run.

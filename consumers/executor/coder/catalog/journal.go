@@ -172,17 +172,33 @@ func (c *Catalog) Deleted(ctx context.Context, places ...object.Place) error {
 // Discard queues blobs for deletion that a scrub found in a store and took for nobody's,
 // unless the version's document, an open intent or the queue has them. It tells how many.
 func (c *Catalog) Discard(ctx context.Context, version string, places ...object.Place) (n int, err error) {
+	err = c.strays(ctx, version, places, func(v *view, strays []object.Place) {
+		n = len(strays)
+		for _, p := range strays {
+			v.queue(p, version)
+		}
+	})
+	return n, err
+}
+
+// Strays gives those that Discard would queue.
+func (c *Catalog) Strays(ctx context.Context, version string, places ...object.Place) (found []object.Place, err error) {
+	err = c.strays(ctx, version, places, func(_ *view, strays []object.Place) { found = strays })
+	return found, err
+}
+
+// strays calls f in a transaction with the places that nobody has.
+func (c *Catalog) strays(ctx context.Context, version string, places []object.Place, f func(*view, []object.Place)) error {
 	if err := checkName("version", version, maxID); err != nil {
-		return 0, err
+		return err
 	}
 	for _, p := range places {
 		if err := checkPlace(p); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	err = c.change(ctx, func(v *view) error {
-		n = 0
-		var own []object.Place
+	return c.change(ctx, func(v *view) error {
+		var own, strays []object.Place
 		if v.get(versions, []byte(version)) != nil {
 			doc, _, err := v.version(version)
 			if err != nil {
@@ -195,10 +211,9 @@ func (c *Catalog) Discard(ctx context.Context, version string, places ...object.
 				slices.Contains(places[:i], p) || v.get(deletes, deletionKey(p)) != nil {
 				continue
 			}
-			v.queue(p, version)
-			n++
+			strays = append(strays, p)
 		}
+		f(v, strays)
 		return nil
 	})
-	return n, err
 }
