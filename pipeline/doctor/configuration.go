@@ -30,18 +30,18 @@ func (x *examination) configuration() {
 			}
 		}
 	}
-	if c.Placement.Headroom == 0 && !x.splitsOnly() && c.Placement.Policy != "tmatch" {
+	if c.Placement.Headroom == 0 && !x.tablesOnly() && c.Placement.Policy != "tmatch" {
 		x.add("configuration", "placement.headroom", Look, "0: policy optimal fills sites to their last byte, and the next window's rise is over at once",
 			"a headroom such as 0.05 keeps room for the rise from one window to the next")
 	}
 	x.residency()
 }
 
-// splitsOnly reports whether there is nothing that data could be moved between, and
-// calls to split: serve runs no mover then.
-func (x *examination) splitsOnly() bool {
+// tablesOnly reports whether there is nothing that data could be moved between, and
+// calls to split or requests to code: serve runs no mover then.
+func (x *examination) tablesOnly() bool {
 	c := x.Config
-	return c != nil && c.Splits() && !slices.ContainsFunc(c.Sites, func(s config.Site) bool { return s.Store != "" })
+	return c != nil && (c.Splits() || c.Codes()) && !slices.ContainsFunc(c.Sites, func(s config.Site) bool { return s.Store != "" })
 }
 
 // residency looks for rules that can't take effect, or that leave one site.

@@ -66,6 +66,8 @@ type Options struct {
 	Stores func(ctx context.Context, client *bus.Client) (map[string]objectstore.Store, func() error, error)
 	// Split makes the policy of split of the configuration; its error is a finding.
 	Split func() error
+	// Coding makes the policy of coding of the configuration; its error is a finding.
+	Coding func() error
 	// State is the folder of an embedded bus and of the mover's journal.
 	State string
 	// ReadOnly makes nothing in the stores.
@@ -95,8 +97,9 @@ func Run(ctx context.Context, o Options) *Report {
 	if o.Config != nil {
 		x.configuration()
 		x.components()
-		if x.splitsOnly() {
-			x.fine("configuration", "placement", "no site has a store: calls are split, and no data is moved; headroom, cooldown and capacities are not looked at")
+		x.coders()
+		if x.tablesOnly() {
+			x.fine("configuration", "placement", "no site has a store: %s, and no data is moved; headroom, cooldown and capacities are not looked at", x.instead())
 		} else {
 			x.capacities()
 		}

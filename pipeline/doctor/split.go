@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"penstock/pipeline/report"
 	"penstock/schemas/control"
@@ -40,14 +39,6 @@ func (x *examination) components() {
 	}
 }
 
-const (
-	// answeredWithin is how old a table may be that a router has not answered.
-	answeredWithin = 10 * time.Second
-	// goneAfter is after how long without an answer a router is taken to be gone for
-	// good; its consumer is too by then.
-	goneAfter = time.Hour
-)
-
 // split looks at the last decision of split and at what became of its tables.
 func (x *examination) split(s *report.Status) {
 	k := &s.Kinds[slices.IndexFunc(s.Kinds, func(k report.KindStatus) bool { return k.Kind == control.Split })]
@@ -76,44 +67,5 @@ func (x *examination) split(s *report.Status) {
 	}
 	for i := range k.Tables {
 		x.table(k, &k.Tables[i])
-	}
-}
-
-// table looks at a scope's last table.
-func (x *examination) table(k *report.KindStatus, t *report.TableStatus) {
-	what := "split of " + t.Scope
-	if t.AgeS == nil { // A replay has no routers.
-		return
-	}
-	if *t.LeftS < 0 && !k.Frozen {
-		x.add("decisions", what, Look, "the ttl of its last table is over: routers do without one", "too few calls to decide it anew, or the decider is gone")
-	}
-	if len(t.Routers) == 0 && *t.AgeS > int64(answeredWithin/time.Second) {
-		x.add("decisions", what, Look, fmt.Sprintf("no router has answered epoch %d: nobody follows it", t.Epoch), "entry points with components, or penstock router, do")
-	}
-	others := 0
-	for _, r := range t.Routers {
-		name := strings.TrimSpace(r.By + " " + r.Target)
-		if r.Epoch < t.Epoch {
-			if *t.AgeS > int64(answeredWithin/time.Second) && x.Clock.Now().Sub(r.At) < goneAfter {
-				x.add("decisions", what, Look, fmt.Sprintf("router %s has not answered epoch %d; its last answer was to %d", name, t.Epoch, r.Epoch),
-					"is it running? what it had in force stays there until its ttl is over")
-			}
-			continue
-		}
-		if r.NotConcerned() {
-			others++
-			continue
-		}
-		who := fmt.Sprintf("router %s: epoch %d %s", name, r.Epoch, r.Status)
-		switch r.Status {
-		case control.Failed, control.Refused:
-			x.add("decisions", what, Broken, who+": "+r.Reason, "the last good table is in force there")
-		case control.Advised:
-			x.add("decisions", what, Look, who+": it records what is decided and applies nothing", "penstock mode split act")
-		}
-	}
-	if others > 0 && others == len(t.Routers) && *t.AgeS > int64(answeredWithin/time.Second) {
-		x.add("decisions", what, Look, fmt.Sprintf("no router that has answered epoch %d carries these calls: nobody follows it", t.Epoch), "entry points with components, or a backend, route or rule for its links, do")
 	}
 }

@@ -169,7 +169,7 @@ func TestRoutersThatDoNotAnswer(t *testing.T) {
 	} {
 		left := int64(60)
 		x := &examination{Options: Options{Clock: clock.System()}}
-		x.table(&report.KindStatus{}, &report.TableStatus{Scope: "web", Epoch: 2, AgeS: &c.age, LeftS: &left, Routers: []report.RouterStatus{
+		x.table(&report.KindStatus{Kind: control.Split}, &report.TableStatus{Scope: "web", Epoch: 2, AgeS: &c.age, LeftS: &left, Routers: []report.RouterStatus{
 			{By: "proxies", Target: "xds", Epoch: c.epoch, Status: control.Done, At: c.at},
 		}})
 		if told := len(x.report.Findings) == 1 && strings.Contains(x.report.Findings[0].Text, "router proxies xds has not answered epoch 2; its last answer was to 1"); told != c.told {
@@ -185,13 +185,13 @@ func TestRoutersThatDoNotAnswer(t *testing.T) {
 		if !alone {
 			table.Routers = append(table.Routers, report.RouterStatus{By: "entry-1", Target: "router", Epoch: 2, Status: control.Done, At: now})
 		}
-		x.table(&report.KindStatus{}, table)
+		x.table(&report.KindStatus{Kind: control.Split}, table)
 		if told := len(x.report.Findings) == 1 && strings.Contains(x.report.Findings[0].Text, "no router that has answered epoch 2 carries these calls"); told != alone || len(x.report.Findings) > 1 {
 			t.Errorf("not concerned, alone %v: %+v", alone, x.report.Findings)
 		}
 	}
 	x := &examination{Options: Options{Clock: clock.System()}}
 	age, left := int64(11), int64(60)
-	x.table(&report.KindStatus{}, &report.TableStatus{Scope: "web", Epoch: 2, AgeS: &age, LeftS: &left})
+	x.table(&report.KindStatus{Kind: control.Split}, &report.TableStatus{Scope: "web", Epoch: 2, AgeS: &age, LeftS: &left})
 	want(t, &x.report, "decisions", "split of web", Look, "no router has answered epoch 2: nobody follows it")
 }

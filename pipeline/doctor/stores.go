@@ -15,8 +15,8 @@ const probe = "penstock doctor"
 
 // stores reaches each store.
 func (x *examination) stores(ctx context.Context) {
-	if x.splitsOnly() {
-		x.fine("stores", "configuration", "no site has a store, and none is needed: calls are split, and no data is moved")
+	if x.tablesOnly() {
+		x.fine("stores", "configuration", "no site has a store, and none is needed: %s, and no data is moved", x.instead())
 		return
 	}
 	short, cancel := x.within(ctx)

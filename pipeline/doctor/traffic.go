@@ -30,12 +30,13 @@ func (x *examination) decisions(ctx context.Context) {
 	switch {
 	case k.Decided:
 		x.lastDecision(k, "moves nothing")
-	case x.splitsOnly():
+	case x.tablesOnly():
 		x.fine("decisions", "placement", "nothing was decided yet, and nothing need be: no site has a store")
 	default:
 		x.add("decisions", "placement", Look, "nothing was decided yet", "a window is decided once its traffic is over")
 	}
 	x.split(s)
+	x.coding(s)
 	if !slices.ContainsFunc(s.Kinds, func(k report.KindStatus) bool { return k.Decided }) {
 		return
 	}
@@ -70,7 +71,7 @@ type load struct {
 
 // traffic compares capacities with the windows that are on the bus.
 func (x *examination) traffic(ctx context.Context) {
-	if x.Config == nil || x.splitsOnly() {
+	if x.Config == nil || x.tablesOnly() {
 		return
 	}
 	short, cancel := x.within(ctx)

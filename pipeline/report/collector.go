@@ -130,9 +130,9 @@ func NewCollector(sites []Site, width time.Duration, options ...Option) *Collect
 
 // Row takes a row as it was sent, and the site that served it by the recording,
 // empty if that doesn't say. Rows that came late or lie in the future enter no
-// figure: no policy reads them either.
+// figure: no policy reads them either. Chunk tasks are in no figure of placement.
 func (c *Collector) Row(r *event.Request, recorded string) {
-	if r.Mark != event.InTime {
+	if r.Mark != event.InTime || r.Outcome != "" {
 		return
 	}
 	h := c.hour(r.Time)

@@ -22,6 +22,9 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"usd":     usdText,
 	"percent": func(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) },
 	"instant": Instant,
+	"limits":  LimitText,
+	"ks":      kText,
+	"trimmed": trimmed,
 	"change":  changeText,
 	"colour": func(i int) template.CSS {
 		c := palette[i%len(palette)]
@@ -47,6 +50,12 @@ func (r *Report) HTML() ([]byte, error) {
 			return nil, fmt.Errorf("report: plots of split: %w", err)
 		}
 	}
+	var codes []picture
+	if r.Coding != nil {
+		if codes, err = r.Coding.plots(); err != nil {
+			return nil, fmt.Errorf("report: plots of coding: %w", err)
+		}
+	}
 	var moved []WindowReport
 	more := 0
 	for _, w := range r.Windows {
@@ -62,6 +71,7 @@ func (r *Report) HTML() ([]byte, error) {
 	err = page.Execute(&b, map[string]any{
 		"R": r, "Rows": r.compared(), "Plots": plots, "Moved": moved, "More": more, "Holds": r.Account.Holds(),
 		"Replay": r.Kind != KindShadow, "Notes": r.notes(), "SplitPlots": splits, "SplitLinks": links,
+		"CodePlots": codes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("report: page: %w", err)

@@ -44,6 +44,8 @@ type Report struct {
 	Incomplete []window.Interval `json:"incomplete,omitempty"`
 	// Split is set for a replay that decides split too.
 	Split *SplitReport `json:"split,omitempty"`
+	// Coding is set for a replay that decides coding too.
+	Coding *CodingReport `json:"coding,omitempty"`
 }
 
 // WindowReport is one placement window of the report's own strategy.

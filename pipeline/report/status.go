@@ -146,7 +146,7 @@ func StatusAt(ctx context.Context, client *bus.Client, now time.Time) (*Status, 
 	}
 	for i := range s.Kinds {
 		s.stale(&s.Kinds[i], now)
-		if s.Kinds[i].Kind == control.Split && s.Kinds[i].Decided {
+		if k := s.Kinds[i].Kind; k != control.Placement && s.Kinds[i].Decided {
 			if err := s.tables(ctx, client, &s.Kinds[i], now); err != nil {
 				return nil, fmt.Errorf("status: %w", err)
 			}

@@ -104,7 +104,7 @@ func (s *Status) Print(w io.Writer) error {
 		}
 		b.WriteString("\n")
 		printPlan(&b, k.Decision)
-		printTables(&b, k.Tables)
+		printTables(&b, k.Kind, k.Tables)
 		if k.FellBack != "" {
 			fmt.Fprintf(&b, "%s FELL BACK TO ADVISE: %s\n  nothing is %s until: penstock mode %s act\n", strings.ToUpper(string(k.Kind)), k.FellBack, done(k.Kind), k.Kind)
 		}

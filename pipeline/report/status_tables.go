@@ -29,13 +29,15 @@ type TableStatus struct {
 	At     time.Time      `json:"at"` // on the bus
 	TTL    string         `json:"ttl"`
 	// AgeS and LeftS are seconds since it came to the bus, and until its ttl is over,
-	// below 0 since then: routers do as if they had none. Absent on the bus of a
+	// below 0 since then: who follows it does as if there were none. Absent on the bus of a
 	// replay, whose time is that of its recording.
 	AgeS   *int64             `json:"age_s,omitempty"`
 	LeftS  *int64             `json:"left_s,omitempty"`
-	Rows   []control.SplitRow `json:"rows"`
+	Rows   []control.SplitRow `json:"rows,omitempty"` // of kind split
 	Probes []control.Probe    `json:"probes,omitempty"`
-	// Routers are those that have answered a table of the scope not too long ago, by
+	// Coding is the table of kind coding.
+	Coding *control.CodingTable `json:"coding,omitempty"`
+	// Routers are those, of kind coding the coders, that have answered a table of the scope not too long ago, by
 	// name and target.
 	Routers []RouterStatus `json:"routers,omitempty"`
 }
@@ -78,7 +80,7 @@ func (s *Status) tables(ctx context.Context, client *bus.Client, k *KindStatus, 
 		if err != nil {
 			return err
 		}
-		c, err := control.DecodeCommandOf(control.Split, m.Data)
+		c, err := control.DecodeCommandOf(k.Kind, m.Data)
 		if err != nil {
 			s.Faults = append(s.Faults, fmt.Sprintf("%s, sequence %d: %v", subj, m.Seq, err))
 			continue
@@ -102,7 +104,7 @@ func TableOf(ctx context.Context, client *bus.Client, k control.Kind, scope stri
 	if err != nil {
 		return nil, fmt.Errorf("table of %s: %w", scope, err)
 	}
-	c, err := control.DecodeCommandOf(control.Split, m.Data)
+	c, err := control.DecodeCommandOf(k, m.Data)
 	if err != nil {
 		return nil, fmt.Errorf("table of %s, sequence %d: %w", scope, m.Seq, err)
 	}
@@ -122,8 +124,10 @@ func TableOf(ctx context.Context, client *bus.Client, k control.Kind, scope stri
 
 func tableStatus(c *control.Command, at, now time.Time) TableStatus {
 	t := TableStatus{
-		Scope: c.Scope, Epoch: c.Epoch, Mode: c.Mode, Window: c.Window, Reason: c.Reason, At: at, TTL: c.TTL,
-		Rows: c.Split.Table, Probes: c.Split.Probes,
+		Scope: c.Scope, Epoch: c.Epoch, Mode: c.Mode, Window: c.Window, Reason: c.Reason, At: at, TTL: c.TTL, Coding: c.Coding,
+	}
+	if c.Split != nil {
+		t.Rows, t.Probes = c.Split.Table, c.Split.Probes
 	}
 	ttl, err := time.ParseDuration(c.TTL)
 	if now.IsZero() || err != nil { // A command is not decoded with another ttl.
@@ -219,8 +223,16 @@ func (a routerAnswers) take(o *control.Outcome) {
 	}
 }
 
+// Follower is who follows the tables of a kind, in a word.
+func Follower(k control.Kind) string {
+	if k == control.Coding {
+		return "coder"
+	}
+	return "router"
+}
+
 // printTables lists tables for a person.
-func printTables(b *strings.Builder, tables []TableStatus) {
+func printTables(b *strings.Builder, k control.Kind, tables []TableStatus) {
 	for i := range tables {
 		t := &tables[i]
 		fmt.Fprintf(b, "  %s: epoch %d", t.Scope, t.Epoch)
@@ -232,7 +244,7 @@ func printTables(b *strings.Builder, tables []TableStatus) {
 		case t.AgeS == nil:
 			fmt.Fprintf(b, ", window to %s", Instant(t.Window.End))
 		case *t.LeftS < 0:
-			fmt.Fprintf(b, ", %s old: its ttl of %s is OVER, and routers do without", seconds(*t.AgeS), t.TTL)
+			fmt.Fprintf(b, ", %s old: its ttl of %s is OVER, and %ss do without", seconds(*t.AgeS), t.TTL, Follower(k))
 		default:
 			fmt.Fprintf(b, ", %s old, in force for %s more", seconds(*t.AgeS), seconds(*t.LeftS))
 		}
@@ -243,8 +255,11 @@ func printTables(b *strings.Builder, tables []TableStatus) {
 		for _, r := range t.Rows {
 			fmt.Fprintf(b, "    %s → %s: %s\n", r.FromSite, r.To, SharesText(r.Ratios))
 		}
+		if t.Coding != nil {
+			fmt.Fprintf(b, "    %s, reads: %s\n    writes: %s\n", t.Coding.Policy, LimitText(t.Coding.Read), LimitText(t.Coding.Write))
+		}
 		for _, r := range t.Routers {
-			fmt.Fprintf(b, "    router %s%s: ", r.By, withSpace(r.Target))
+			fmt.Fprintf(b, "    %s %s%s: ", Follower(k), r.By, withSpace(r.Target))
 			if r.Epoch < t.Epoch {
 				fmt.Fprintf(b, "HAS NOT ANSWERED this one; last, at %s: ", Instant(r.At))
 			}
@@ -255,7 +270,7 @@ func printTables(b *strings.Builder, tables []TableStatus) {
 			b.WriteString("\n")
 		}
 		if len(t.Routers) == 0 {
-			b.WriteString("    no router has answered\n")
+			fmt.Fprintf(b, "    no %s has answered\n", Follower(k))
 		}
 	}
 }

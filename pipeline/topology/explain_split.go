@@ -19,7 +19,7 @@ import (
 )
 
 // ErrUnknownScope is returned for a component, or a site of one, that the decider of
-// split never saw.
+// split never saw, and for a coder that the decider of coding does not know.
 var ErrUnknownScope = errors.New("unknown scope")
 
 // ExplainedSplit is all that is known of why a component's calls are shared out as
@@ -65,7 +65,7 @@ type RowChange struct {
 	Is       []control.SplitRatio `json:"is"`
 }
 
-// TableAnswer is a router's answer to a table.
+// TableAnswer is a router's or coder's answer to a table.
 type TableAnswer struct {
 	By     string         `json:"by"`
 	Target string         `json:"target,omitempty"`
@@ -73,6 +73,10 @@ type TableAnswer struct {
 	Reason string         `json:"reason,omitempty"`
 	TookUS int64          `json:"took_us"`
 	At     time.Time      `json:"at"`
+}
+
+func answerOf(o *control.Outcome) TableAnswer {
+	return TableAnswer{By: o.By, Target: o.Target, Status: o.Status, Reason: o.Reason, TookUS: o.TookUS, At: o.At.UTC()}
 }
 
 // ExplainSplit recovers the decider's state of split from the bus, without changing
@@ -184,9 +188,7 @@ func (e *ExplainedSplit) history(ctx context.Context, client *bus.Client, log ze
 	outcomes := subject.Outcomes(kind, e.Component)
 	return readable(ctx, client, subject.OutcomesStream, outcomes, &e.Unreadable, log, control.DecodeOutcome, func(_ bus.Msg, o *control.Outcome) {
 		if i, ok := index[o.Epoch]; ok {
-			e.History[i].Answers = append(e.History[i].Answers, TableAnswer{
-				By: o.By, Target: o.Target, Status: o.Status, Reason: o.Reason, TookUS: o.TookUS, At: o.At.UTC(),
-			})
+			e.History[i].Answers = append(e.History[i].Answers, answerOf(o))
 		}
 	})
 }

@@ -31,7 +31,7 @@ type running struct {
 	known     map[string]control.Location // before the first row
 	stored    map[string]int64            // bytes of them, as far as they were said
 	config    []byte                      // canonical, of the policy
-	split     *splitting                  // nil: nothing is split
+	tables    []*tables                   // of the kinds beside placement
 	digest    string                      // of the recordings
 	collector *report.Collector
 	mover     *moverPart
@@ -135,7 +135,7 @@ func (r *running) readInputs(ctx context.Context) error {
 		return err
 	}
 	r.config = policy.Config()
-	if r.split, err = r.newSplitting(); err != nil {
+	if err := r.newTables(); err != nil {
 		return err
 	}
 	if r.digest, err = recording.Digest(ctx, r.Files); err != nil {
@@ -251,7 +251,7 @@ func (r *running) startParts(ctx context.Context) error {
 		return err
 	}
 	r.parts.Start("decider", d.Run)
-	if err := r.startSplit(ctx); err != nil {
+	if err := r.startTables(ctx); err != nil {
 		return err
 	}
 	if r.MoverOff {

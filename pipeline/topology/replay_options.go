@@ -53,8 +53,8 @@ func (r *running) options(ctx context.Context) (*replay.Options, error) {
 		},
 	}
 	// Where nothing is said a run is called as before there was something to say.
-	if r.split != nil {
-		o.Fingerprint["split"] = decider.ConfigDigest(r.split.config)
+	for _, t := range r.tables {
+		o.Fingerprint[string(t.kind)] = decider.ConfigDigest(t.config)
 	}
 	if r.source.formatDigest != "" {
 		o.Fingerprint["format"] = r.source.formatDigest

@@ -78,7 +78,11 @@ func (r *running) report(ctx context.Context, sum *replay.Summary) (*report.Repo
 	if err != nil {
 		return nil, err
 	}
-	if err := report.WriteMatrices(ctx, client, r.Out, splits.Watch); err != nil {
+	codings, err := r.codings(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if err := report.WriteMatrices(ctx, client, r.Out, splits.Watch, codings.Watch); err != nil {
 		return nil, err
 	}
 	audit, err := report.NewAudit(ctx, client)
@@ -88,6 +92,7 @@ func (r *running) report(ctx context.Context, sum *replay.Summary) (*report.Repo
 	rep := &report.Report{Run: sum.Run, Config: decider.ConfigDigest(r.config), Account: audit.Groups[0].Total, Incomplete: audit.Groups[0].Incomplete}
 	r.collector.Fill(rep)
 	splits.Fill(rep)
+	codings.Fill(rep)
 	r.noteRows(sum)
 	if r.mover != nil && !r.Apply {
 		rep.Stores = storesReport(&sum.Verify)

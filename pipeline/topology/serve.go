@@ -73,8 +73,8 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 			err = nil // Told to stop before it had started, which is no failure.
 		}
 	}()
-	if s.splitsOnly() {
-		s.Logger.Info().Msg("no site has a store: calls are split, and no data is moved")
+	if s.tablesOnly() {
+		s.Logger.Info().Msg("no site has a store: calls are split or requests coded, and no data is moved")
 		s.Roles = slices.DeleteFunc(slices.Clone(s.Roles), func(r Role) bool { return r == Executor })
 	}
 	if slices.Contains(s.Roles, Executor) {
@@ -135,10 +135,11 @@ func (s *Serve) complete() error {
 	return nil
 }
 
-// splitsOnly reports whether there is nothing that data could be moved between, and
-// something else to do. Entry points and proxies are the executors of split.
-func (s *Serve) splitsOnly() bool {
-	return s.Config.Splits() && len(s.Roles) > 1 && !slices.ContainsFunc(s.Config.Sites, func(x config.Site) bool { return x.Store != "" })
+// tablesOnly reports whether there is nothing that data could be moved between, and
+// something else to do. Entry points and proxies are the executors of split, coders
+// those of coding.
+func (s *Serve) tablesOnly() bool {
+	return (s.Config.Splits() || s.Config.Codes()) && len(s.Roles) > 1 && !slices.ContainsFunc(s.Config.Sites, func(x config.Site) bool { return x.Store != "" })
 }
 
 // identify fills in the name and the state folder that were not given.

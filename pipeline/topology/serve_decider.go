@@ -33,10 +33,14 @@ type deciding struct {
 // kindsOf are those that a configuration steers, in the order in which windows that
 // close together are decided.
 func kindsOf(cfg *config.Config) []control.Kind {
-	if !cfg.Splits() {
-		return []control.Kind{control.Placement}
+	kinds := []control.Kind{control.Placement}
+	if cfg.Splits() {
+		kinds = append(kinds, control.Split)
 	}
-	return []control.Kind{control.Placement, control.Split}
+	if cfg.Codes() {
+		kinds = append(kinds, control.Coding)
+	}
+	return kinds
 }
 
 // startDeciders starts one decider for each kind that the configuration steers.
@@ -64,12 +68,12 @@ func (d *deciding) make(ctx context.Context) (*decider.Decider, error) {
 		Client: d.client, Mode: control.Advise, Purpose: bus.Serve, StopWithin: stopWithin,
 		Metrics: deciderMeter{d.metrics}, Logger: d.Logger.With().Str("kind", string(d.kind)).Logger(),
 	}
-	if d.kind == control.Split {
-		policy, err := newSplit(d.Config)
+	if d.kind != control.Placement {
+		t, err := tablesOf(d.Config, d.kind)
 		if err != nil {
 			return nil, err
 		}
-		o.Config, o.Factory, o.TTL = policy.Config(), splitFactory, policy.TTL()
+		o.Config, o.Factory, o.TTL = t.config, t.factory, t.ttl
 		return decider.New(o)
 	}
 	// Where data was before the first decision is read anew: another may have made

@@ -20,14 +20,15 @@ var ErrUnsettled = errors.New("decisions or moves make no progress")
 
 // settle brings a replay to rest before its stores are verified. In lockstep
 // all windows of placement are answered already; without, decider and mover catch
-// up here, and that of split, for whom nobody waits, does in any case. Then copies that moved away are deleted: a replay keeps none past its end.
+// up here, and those of the other kinds, for whom nobody waits, do in any case. Then
+// copies that moved away are deleted: a replay keeps none past its end.
 func (r *running) settle(ctx context.Context) error {
 	if r.NoWait {
 		if err := r.catchUp(ctx); err != nil {
 			return err
 		}
 	}
-	if err := r.catchUpSplit(ctx); err != nil {
+	if err := r.catchUpTables(ctx); err != nil {
 		return err
 	}
 	if r.mover == nil || r.Apply {

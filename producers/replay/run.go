@@ -263,13 +263,16 @@ func (r *run) emit(ctx context.Context, row *event.Request) error {
 		}
 	}
 	recorded := row.ToSite
-	owner := r.table.Route(row)
+	owner := int32(route.None)
+	if !isTask(row) {
+		owner = r.table.Route(row)
+	}
 	if owner != route.None {
 		r.expected = true
 		if row.Op == event.Write {
 			r.ledger.Add(owner, row.Bytes)
 		}
-	} else if row.User != "" && row.HasPlace() {
+	} else if !isTask(row) && row.User != "" && row.HasPlace() {
 		r.expected = true
 	}
 	if r.sum.InTime == 0 {
@@ -293,9 +296,15 @@ func (r *run) emitMarked(ctx context.Context, row *event.Request) error {
 		r.sum.Future++
 	}
 	recorded := row.ToSite
-	r.table.RouteMarked(row)
+	if !isTask(row) {
+		r.table.RouteMarked(row)
+	}
 	return r.send(ctx, row, recorded)
 }
+
+// isTask says whether a row is a chunk task: a part of some request, it is in nobody's
+// traffic and stays with the store that it went to.
+func isTask(row *event.Request) bool { return row.Outcome != "" }
 
 func (r *run) send(ctx context.Context, row *event.Request, recorded string) error {
 	if r.o.Observer != nil {

@@ -35,7 +35,7 @@ func (c *doctorCmd) Run(con *console) error {
 		if err != nil {
 			return err
 		}
-		o.Config, o.Split = cfg, func() error { return topology.CheckSplit(cfg) }
+		o.Config, o.Split, o.Coding = cfg, func() error { return topology.CheckSplit(cfg) }, func() error { return topology.CheckCoding(cfg) }
 		if !c.NoStores {
 			o.Stores = func(ctx context.Context, client *bus.Client) (map[string]objectstore.Store, func() error, error) {
 				s, err := topology.ConfiguredStores(ctx, cfg, client, con.logger())

@@ -40,7 +40,7 @@ func printScope(b *strings.Builder, e *topology.ExplainedSplit) {
 	if e.Table == nil {
 		b.WriteString("; no table: its calls go as routers send them without one\n")
 	} else {
-		printTable(b, e.Table)
+		printTable(b, control.Split, e.Table)
 	}
 	if e.Refused {
 		b.WriteString("  the last table was refused: it is not sent again until it changes\n")
@@ -54,17 +54,17 @@ func printScope(b *strings.Builder, e *topology.ExplainedSplit) {
 }
 
 // printTable says which table is the last one and who follows it.
-func printTable(b *strings.Builder, t *report.TableStatus) {
+func printTable(b *strings.Builder, k control.Kind, t *report.TableStatus) {
 	fmt.Fprintf(b, "; table epoch %d in mode %s, of the window to %s", t.Epoch, t.Mode, report.Instant(t.Window.End))
 	if t.LeftS != nil && *t.LeftS < 0 {
 		fmt.Fprintf(b, ", its ttl of %s is OVER", t.TTL)
 	}
 	b.WriteString("\n")
 	for _, r := range t.Routers {
-		fmt.Fprintf(b, "  router %s: %s\n", named(r.By, r.Target), r.Answer())
+		fmt.Fprintf(b, "  %s %s: %s\n", report.Follower(k), named(r.By, r.Target), r.Answer())
 	}
 	if len(t.Routers) == 0 {
-		b.WriteString("  no router has answered\n")
+		fmt.Fprintf(b, "  no %s has answered\n", report.Follower(k))
 	}
 }
 

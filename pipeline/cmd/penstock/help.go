@@ -21,7 +21,8 @@ func (serveCmd) Help() string {
   penstock serve --config penstock.yaml --nats nats://127.0.0.1:4222 --roles aggregator,decider
 
 It starts in the mode advise: nothing is moved until penstock mode placement act,
-and no call is split until penstock mode split act.`
+no call is split until penstock mode split act, and coders keep the codes of the
+configuration until penstock mode coding act.`
 }
 
 // Help shows how to make streams.
@@ -46,6 +47,7 @@ func (explainCmd) Help() string {
   penstock explain placement ann@example.org --nats nats://127.0.0.1:4222
   penstock explain split web@us-east --nats nats://127.0.0.1:4222
   penstock explain split entry --state penstock-out/state
+  penstock explain coding objects --nats nats://127.0.0.1:4222
   penstock --json explain blog --state penstock-out/state`
 }
 
@@ -54,7 +56,8 @@ func (rollbackCmd) Help() string {
 	return `Examples:
   penstock rollback placement --to 2016-09-14T15:00:00Z --nats nats://127.0.0.1:4222
   penstock thaw placement --nats nats://127.0.0.1:4222
-  penstock rollback split --to 2016-09-14T15:00:00Z --nats nats://127.0.0.1:4222`
+  penstock rollback split --to 2016-09-14T15:00:00Z --nats nats://127.0.0.1:4222
+  penstock rollback coding --to 2016-09-14T15:00:00Z --nats nats://127.0.0.1:4222`
 }
 
 // Help shows locations.
@@ -112,5 +115,6 @@ func (modeCmd) Help() string {
 	return `Examples:
   penstock mode placement act --nats nats://127.0.0.1:4222
   penstock mode placement advise --nats nats://127.0.0.1:4222
-  penstock mode split act --nats nats://127.0.0.1:4222`
+  penstock mode split act --nats nats://127.0.0.1:4222
+  penstock mode coding act --nats nats://127.0.0.1:4222`
 }

@@ -113,8 +113,8 @@ func (f *busFlags) hasDecided(con *console, k control.Kind) (err error) {
 
 // decides reports whether a decider of the kind runs here, as far as the bus tells;
 // if not, why. Placement is decided by every Penstock that serves. Split is where
-// the configuration has components, which the bus does not know: but its decider has
-// left a record or, before its first, a snapshot.
+// the configuration has components and coding where it has coders, which the bus does
+// not know: but their deciders have left a record or, before the first, a snapshot.
 func decides(ctx context.Context, client *bus.Client, k control.Kind) (runs bool, why string, err error) {
 	switch k {
 	case control.Placement:
@@ -122,6 +122,9 @@ func decides(ctx context.Context, client *bus.Client, k control.Kind) (runs bool
 	case control.Split:
 		runs, err := decider.Known(ctx, client, k)
 		return runs, "no decider of split has run on this bus: one does where the configuration has components", err
+	case control.Coding:
+		runs, err := decider.Known(ctx, client, k)
+		return runs, "no decider of coding has run on this bus: one does where the configuration has coders", err
 	}
 	return false, fmt.Sprintf("no decider of %s runs in this version", k), nil
 }
