@@ -11,6 +11,11 @@
 // samples, and wherever the samples can't tell a parameter, the last fit stands; the
 // first is the configuration's.
 //
+// Samples of one size tell no parameter apart, and a belief by which chunks do not pay
+// keeps a coder at one size. Until a fit has left nothing open, what does not grow with
+// the size is therefore held for half of a request's delay at most: chunks are tried while
+// the queue is empty, and two sizes tell.
+//
 // # What it decides
 //
 // One table a store, which is the command's scope:

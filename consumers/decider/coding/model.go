@@ -16,7 +16,7 @@ func (w *decision) fits(i int) {
 		for j, store := range x.members() {
 			cells := together(s.members[j].ops[op].history)
 			all = append(all, cells...)
-			fitted = w.fit(x.Name, store, op, &s.members[j].ops[op], cells) || fitted
+			fitted = w.fit(x.Name, store, op, s.sizes[op], &s.members[j].ops[op], cells) || fitted
 		}
 		if fitted {
 			s.resize(op, all)
@@ -25,13 +25,17 @@ func (w *decision) fits(i int) {
 }
 
 // fit brings the model of an operation at a store up to date; false if the last fit
-// stands.
-func (w *decision) fit(name, store string, op int, o *operation, cells []cell) bool {
+// stands. Requests have that size (MB) so far.
+func (w *decision) fit(name, store string, op int, size float64, o *operation, cells []cell) bool {
 	points := make([]fit.Point, len(cells))
 	for j, c := range cells {
 		points[j] = fit.Point{MB: float64(c.bytes) / float64(c.tasks) / 1e6, LeastMB: float64(max(c.smallest, 0)) / 1e6, Least: c.least, Done: c.done, Cancelled: c.cancelled}
 	}
-	r := fit.Fit(points, o.model, fit.Options{MinSamples: w.t.config.MinSamples})
+	prior := o.model
+	if !o.told {
+		prior = doubted(prior, size)
+	}
+	r := fit.Fit(points, prior, fit.Options{MinSamples: w.t.config.MinSamples})
 	if r.Kept {
 		if len(cells) > 0 {
 			w.reasons.Add(InsufficientSamples, name, map[string]any{"store": store, "op": opNames[op], "tasks": r.Done},
@@ -47,11 +51,29 @@ func (w *decision) fit(name, store string, op int, o *operation, cells []cell) b
 	return true
 }
 
+// doubted is a belief of which no samples have told yet how delays divide into what
+// does not grow with the size and what does: the former is held for half of the delay
+// of a whole request at most. Who believes in more keeps to large chunks, sees one size only,
+// and never learns better; who believes in less tries small ones as soon as the queue
+// is empty, and two sizes tell. To hold it for less needs no doubt: where the queue
+// grows larger chunks are taken in any case.
+func doubted(m threshold.Model, mb float64) threshold.Model {
+	half := func(base, slope *float64) {
+		if at := *base + float64(*slope*mb); *base > at/2 {
+			*base, *slope = at/2, at/2/mb
+		}
+	}
+	half(&m.Delta, &m.DeltaPerMB)
+	half(&m.Psi, &m.PsiPerMB)
+	return m
+}
+
 // take keeps a fit.
 func (o *operation) take(r fit.Result) {
 	m := r.Model
 	o.model = threshold.Model{Delta: rounded(m.Delta), DeltaPerMB: rounded(m.DeltaPerMB), Psi: rounded(m.Psi), PsiPerMB: rounded(m.PsiPerMB)}
 	o.fitted, o.untold, o.samples = true, r.Untold, r.Done+r.Cancelled
+	o.told = o.told || len(r.Untold) == 0
 	for i, x := range r.Intervals {
 		o.intervals[i] = fit.Interval{Low: rounded(x.Low), High: rounded(x.High)}
 	}

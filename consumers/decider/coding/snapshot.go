@@ -66,6 +66,7 @@ func codeOperation(c *statecode.Coder, o *operation) {
 	})
 	codeModel(c, &o.model)
 	c.Bool(&o.fitted)
+	c.Bool(&o.told)
 	for i := range o.intervals {
 		codeInterval(c, &o.intervals[i])
 	}

@@ -40,6 +40,7 @@ type operation struct {
 	history []pane // oldest first
 	model   threshold.Model
 	fitted  bool // the model is not the configuration's any more
+	told    bool // the samples of some fit left no parameter open
 	// intervals, untold and samples are those of the last fit.
 	intervals [4]fit.Interval
 	untold    []string

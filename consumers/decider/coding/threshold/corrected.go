@@ -21,15 +21,18 @@ func Corrected(m Model, l Limits) (Table, error) {
 	}
 	codes := l.codes(m)
 	t := l.table()
-	last := -1
+	last, rate := -1, 0.0
 	for i := 1; i < loads; i++ {
-		rate := float64(i) / loads * float64(l.Connections) / m.Usage(l.SizeMB, l.least(), l.least())
+		rate = float64(i) / loads * float64(l.Connections) / m.Usage(l.SizeMB, l.least(), l.least())
 		best := bestAt(codes, rate)
 		if last >= 0 && best != last {
 			t.between(codes[last], codes[best], rate)
 		}
 		last = best
 	}
+	// A model by which chunks cost nothing has a larger code best up to the end, and
+	// would have no threshold: it has one at the backlog there.
+	t.between(codes[last], codes[0], rate)
 	falling(t.K)
 	falling(t.N)
 	return t, nil

@@ -171,6 +171,24 @@ func TestLimitsBind(t *testing.T) {
 	}
 }
 
+// By a model in which chunks cost nothing no rate takes a smaller code; a queue that
+// grows all the same does, for the model may be wrong.
+func TestChunksThatCostNothing(t *testing.T) {
+	table, err := Corrected(Model{DeltaPerMB: 12, PsiPerMB: 20}, paper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, k := table.Code(0, 2); n != 12 || k != 6 {
+		t.Errorf("an empty queue gets (%d,%d) of %+v, expected (12,6)", n, k, table)
+	}
+	if _, k := table.Code(5, 2); k != 6 {
+		t.Errorf("5 waiting get k %d of %+v, expected 6", k, table)
+	}
+	if n, k := table.Code(1e4, 2); n != 1 || k != 1 {
+		t.Errorf("10,000 waiting get (%d,%d) of %+v, expected (1,1)", n, k, table)
+	}
+}
+
 func TestApart(t *testing.T) {
 	a := Table{K: []float64{2, 1e-5}, N: []float64{4}}
 	b := Table{K: []float64{1.5, 1e-9}, N: []float64{4}}
