@@ -208,6 +208,9 @@ func (c *Coder) deleteSome(ctx context.Context, s *store) bool {
 			return false
 		}
 		list = slices.DeleteFunc(list, func(d catalog.Deletion) bool { return c.occupied(d.Version) })
+		if len(list) > 0 && c.shipper.Await(ctx) != nil {
+			return false // else a rebuilt catalog might name what is gone
+		}
 		gone := c.deleteBlobs(ctx, s, list)
 		if len(gone) > 0 {
 			if err := c.catalog.Deleted(context.WithoutCancel(ctx), gone...); err != nil {

@@ -44,7 +44,10 @@ func (c *Coder) CreateBucket(ctx context.Context, name string) error {
 		return err
 	}
 	now := c.o.Clock.Now().UTC().Truncate(time.Microsecond)
-	return catalogError(c.catalog.CreateBucket(ctx, catalog.Bucket{Name: name, Created: now}))
+	if err := c.catalog.CreateBucket(ctx, catalog.Bucket{Name: name, Created: now}); err != nil {
+		return catalogError(err)
+	}
+	return c.synced(ctx)
 }
 
 // checkBucket holds names to the rules of S3 that keep them usable as hosts and paths.
@@ -71,7 +74,10 @@ func (c *Coder) DeleteBucket(ctx context.Context, name string) error {
 		return err
 	}
 	defer leave()
-	return catalogError(c.catalog.DeleteBucket(ctx, name))
+	if err := c.catalog.DeleteBucket(ctx, name); err != nil {
+		return catalogError(err)
+	}
+	return c.synced(ctx)
 }
 
 // Bucket tells of a bucket, or returns ErrNoBucket.

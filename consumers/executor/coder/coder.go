@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"penstock/consumers/executor/coder/catalog"
+	"penstock/consumers/executor/coder/catalog/shipping"
 	"penstock/consumers/executor/coder/object"
 	"penstock/consumers/executor/coder/queue"
 	"penstock/infra/clock"
@@ -31,11 +30,14 @@ type Coder struct {
 	stores  []*store
 	named   map[string]*store
 	catalog *catalog.Catalog
+	shipper *shipping.Shipper
 	queue   *queue.Queue
 	memory  *memory
 	reserve *reservations
 	log     zerolog.Logger
 	states  atomic.Uint64 // goes up when a store dies or comes back
+
+	replaced atomic.Bool // another state has the stores
 
 	ctx    context.Context // of everything that goes on behind calls
 	cancel context.CancelCauseFunc
@@ -109,13 +111,12 @@ func Open(ctx context.Context, o Options) (*Coder, error) {
 	c.unused.L = &c.mu
 	c.memory = newMemory(o.Memory, c.code, o.Segment)
 	c.reserve = &reservations{c: c}
-	c.queue, err = queue.New(queue.Options{
+	if c.queue, err = queue.New(queue.Options{
 		CoreOptions: queue.CoreOptions{
 			Connections: o.Connections, Background: o.Background, MaxWaiting: o.MaxWaiting, Chooser: o.Chooser,
 		},
 		Clock: o.Clock, Grace: o.Grace, Observe: o.Observe,
-	})
-	if err != nil {
+	}); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
 	if err := c.openState(ctx); err != nil {
@@ -125,43 +126,41 @@ func Open(ctx context.Context, o Options) (*Coder, error) {
 	return c, nil
 }
 
-// openState opens the catalog, whose intents of a dead process become deletions.
-func (c *Coder) openState(context.Context) (err error) {
-	if err := os.MkdirAll(c.o.State, 0o750); err != nil {
-		return fmt.Errorf("state: %w", err)
-	}
-	left, err := filepath.Glob(filepath.Join(c.o.State, "body-*"))
-	for _, name := range left {
-		err = errors.Join(err, os.Remove(name)) // a spooled body of a dead process
-	}
-	if err != nil {
-		return fmt.Errorf("state: %w", err)
-	}
-	c.catalog, err = catalog.Open(filepath.Join(c.o.State, "catalog.db"), catalog.Options{Coder: c.o.Name, NoLog: true})
-	if err != nil {
-		return fmt.Errorf("state: %w", err)
-	}
-	return nil
-}
-
 // Run does the background work until ctx ends, and then returns nil; calls of other
 // methods are served meanwhile. It returns ErrOwner when another state has taken over
-// the stores.
+// the stores: nothing is served any more then. It is called once.
 func (c *Coder) Run(ctx context.Context) error {
 	leave, err := c.enter()
 	if err != nil {
 		return err
 	}
 	defer leave()
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return c.queue.Run(ctx) })
+	// Changes are shipped until all other work has ended.
+	ships, stopShips := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopShips()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	shipped := make(chan error, 1)
+	c.start(func() {
+		err := c.shipper.Run(ships)
+		if errors.Is(err, shipping.ErrReplaced) {
+			c.replaced.Store(true)
+			err = fmt.Errorf("%w: %w", ErrOwner, err)
+		}
+		cancel()
+		shipped <- err
+	})
+	var group errgroup.Group
+	group.Go(func() error { defer cancel(); return c.queue.Run(ctx) })
 	group.Go(func() error { c.mends(ctx); return nil })
 	group.Go(func() error { c.probes(ctx); return nil })
 	for _, s := range c.stores {
 		group.Go(func() error { c.deletes(ctx, s); return nil })
 	}
 	c.kick()
-	return group.Wait()
+	err = group.Wait()
+	stopShips()
+	return errors.Join(err, <-shipped)
 }
 
 // Close ends all requests and gives the catalog back. It may be called twice.
@@ -185,7 +184,7 @@ func (c *Coder) Close() error {
 func (c *Coder) enter() (leave func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.closed || c.replaced.Load() {
 		return nil, ErrClosed
 	}
 	c.users++

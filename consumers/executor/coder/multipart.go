@@ -31,7 +31,7 @@ func (c *Coder) CreateUpload(ctx context.Context, in UploadInput) (Upload, error
 	if err := c.catalog.CreateUpload(ctx, u); err != nil {
 		return Upload{}, catalogError(err)
 	}
-	return u, nil
+	return u, c.synced(ctx)
 }
 
 // PutPart stores a part. It returns ErrNoUpload, ErrPart and what Put does.
@@ -75,7 +75,7 @@ func (c *Coder) putPart(ctx context.Context, in PartInput, l *lease) (Part, erro
 		return Part{}, catalogError(err)
 	}
 	c.kick()
-	return p, nil
+	return p, c.synced(ctx)
 }
 
 // Upload tells of an upload under way, or returns ErrNoUpload.
@@ -146,7 +146,7 @@ func (c *Coder) CompleteUpload(ctx context.Context, in CompleteInput) (Object, e
 		return Object{}, catalogError(err)
 	}
 	c.kick()
-	return objectOf(in.Bucket, r), nil
+	return objectOf(in.Bucket, r), c.synced(ctx)
 }
 
 // AbortUpload ends an upload; its parts are deleted. It returns ErrNoUpload.
@@ -156,11 +156,11 @@ func (c *Coder) AbortUpload(ctx context.Context, bucket, key, id string) error {
 		return err
 	}
 	defer leave()
-	err = c.catalog.AbortUpload(ctx, bucket, key, id)
-	if err == nil {
-		c.kick()
+	if err := c.catalog.AbortUpload(ctx, bucket, key, id); err != nil {
+		return catalogError(err)
 	}
-	return catalogError(err)
+	c.kick()
+	return c.synced(ctx)
 }
 
 // Copy reads an object and stores it under another key, coded anew. A copy onto itself
@@ -224,7 +224,10 @@ func (c *Coder) amend(ctx context.Context, in CopyInput) (Object, error) {
 		r.Modified = c.o.Clock.Now().UTC().Truncate(time.Microsecond)
 		return nil
 	})
-	return objectOf(in.To.Bucket, r), catalogError(err)
+	if err != nil {
+		return Object{}, catalogError(err)
+	}
+	return objectOf(in.To.Bucket, r), c.synced(ctx)
 }
 
 // CopyPart stores a range of an object as a part. Body and Size of the part are not

@@ -44,6 +44,10 @@ type Options struct {
 	// CatalogSync makes the answer to a write wait until the change log that names it
 	// is in the stores.
 	CatalogSync bool
+	// LogEvery is the longest that a change of the catalog waits to be shipped to the
+	// stores: what the loss of the coder's machine may cost; 0: 1 s. Blobs are deleted
+	// only once the change that let go of them is there.
+	LogEvery time.Duration
 	// Adopt takes over stores that belong to another state: the catalog is rebuilt
 	// from what they hold.
 	Adopt bool

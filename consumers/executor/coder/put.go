@@ -70,7 +70,7 @@ func (c *Coder) put(ctx context.Context, in PutInput, l *lease) (Object, error) 
 		return Object{}, catalogError(err)
 	}
 	c.kick()
-	return o, nil
+	return o, c.synced(ctx)
 }
 
 // expected asks the conditions of a write before its body is read, which saves reading
@@ -105,10 +105,11 @@ func (c *Coder) Delete(ctx context.Context, bucket, key string, q Conditions) er
 		return err
 	}
 	was, err := c.catalog.Delete(ctx, bucket, key, condition(Conditions{IfMatch: q.IfMatch}))
-	if was {
-		c.kick()
+	if err != nil || !was {
+		return catalogError(err)
 	}
-	return catalogError(err)
+	c.kick()
+	return c.synced(ctx)
 }
 
 // Head tells of an object, of a part of it where Range.Part is set. It returns what

@@ -75,7 +75,7 @@ func options(t testing.TB, layout object.Layout, n, k int) Options {
 	t.Helper()
 	return Options{
 		Name: "test", State: t.TempDir(), Layout: layout, N: n, K: k, Segment: testSegment,
-		Retry: 50 * time.Millisecond, TaskTimeout: 5 * time.Second, Grace: time.Second,
+		Retry: 50 * time.Millisecond, TaskTimeout: 5 * time.Second, Grace: time.Second, LogEvery: 2 * time.Millisecond,
 	}
 }
 

@@ -130,6 +130,14 @@ func (s *Shipper) Sync(ctx context.Context) error {
 	return s.until(ctx, func() bool { return s.shipped >= target && s.based })
 }
 
+// Await is Sync without hurry: it waits for the batch that is shipped in any case. What may
+// be done only once a rebuild can't undo a change waits here: to delete the blobs of a
+// version that was replaced.
+func (s *Shipper) Await(ctx context.Context) error {
+	target := s.o.Catalog.Seq()
+	return s.until(ctx, func() bool { return s.shipped >= target && s.based })
+}
+
 // ship is the loop that ships batches.
 func (s *Shipper) ship(ctx context.Context, lane *lane) error {
 	check := s.o.Clock.NewTicker(s.o.Check)

@@ -1,0 +1,118 @@
+package coder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"penstock/consumers/executor/coder/catalog"
+	"penstock/consumers/executor/coder/catalog/shipping"
+	"penstock/consumers/executor/coder/chunks"
+	"penstock/consumers/executor/coder/object"
+)
+
+// catalogFile is the catalog's name in the folder of the state.
+const catalogFile = "catalog.db"
+
+// openState opens the catalog and claims the stores for it. What a dead process had begun
+// and not made visible is queued for deletion by that, and what it had left to do goes on
+// when the coder runs. With Adopt a catalog is rebuilt where there is none, or where the
+// stores belong to another one.
+func (c *Coder) openState(ctx context.Context) error {
+	if err := os.MkdirAll(c.o.State, 0o750); err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	left, err := filepath.Glob(filepath.Join(c.o.State, "body-*"))
+	for _, name := range left {
+		err = errors.Join(err, os.Remove(name)) // a spooled body of a dead process
+	}
+	if err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	path := filepath.Join(c.o.State, catalogFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && c.o.Adopt {
+		if err := c.rebuild(ctx, path); err != nil {
+			return err
+		}
+	}
+	err = c.openCatalog(ctx, path)
+	if errors.Is(err, shipping.ErrOwned) && c.o.Adopt {
+		if err := os.Rename(path, path+".replaced"); err != nil {
+			return fmt.Errorf("state: %w", err)
+		}
+		if err := c.rebuild(ctx, path); err != nil {
+			return err
+		}
+		err = c.openCatalog(ctx, path)
+	}
+	if errors.Is(err, shipping.ErrOwned) {
+		return fmt.Errorf("%w: %w", ErrOwner, err)
+	}
+	return err
+}
+
+// rebuild makes the catalog of what the stores have of it, and takes them over. Stores
+// that nobody has used are no fault.
+func (c *Coder) rebuild(ctx context.Context, path string) error {
+	r, err := shipping.Rebuild(ctx, shipping.RebuildOptions{
+		Coder: c.o.Name, Need: c.logNeed(), Path: path, Stores: c.chunkStores(), Patience: c.o.TaskTimeout,
+	})
+	if errors.Is(err, shipping.ErrNoLog) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("rebuild the catalog: %w", err)
+	}
+	c.log.Warn().Uint64("changes", r.Seq).Strs("torn", r.Torn).Strs("silent", r.Silent).
+		Msg("catalog is rebuilt from the stores; changes of the last moments before may be lost")
+	return nil
+}
+
+func (c *Coder) openCatalog(ctx context.Context, path string) (err error) {
+	c.catalog, err = catalog.Open(path, catalog.Options{Coder: c.o.Name})
+	if err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	c.shipper, err = shipping.New(shipping.Options{
+		Catalog: c.catalog, Clock: c.o.Clock, Interval: c.o.LogEvery, Logger: &c.log,
+		Need: c.logNeed(), Patience: c.o.TaskTimeout, Stores: c.chunkStores(),
+	})
+	if err == nil {
+		err = c.shipper.Claim(ctx)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("catalog's log: %w", err), c.catalog.Close())
+	}
+	return nil
+}
+
+// logNeed is how many stores must have a change of the catalog: so many that one of them
+// is among any k.
+func (c *Coder) logNeed() int {
+	if c.code.Layout == object.Shared {
+		return 1
+	}
+	return c.code.N - c.code.K + 1
+}
+
+func (c *Coder) chunkStores() []chunks.Store {
+	list := make([]chunks.Store, len(c.stores))
+	for i, s := range c.stores {
+		list[i] = s.Store
+	}
+	return list
+}
+
+// synced waits, if the options say so, until the change that was just made is shipped.
+func (c *Coder) synced(ctx context.Context) error {
+	if !c.o.CatalogSync {
+		return nil
+	}
+	if err := c.shipper.Sync(ctx); err != nil {
+		return fmt.Errorf("the change is made, and not shipped yet: %w", err)
+	}
+	return nil
+}
