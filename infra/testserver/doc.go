@@ -1,7 +1,8 @@
 // Package testserver runs the real servers that tests need, on free ports of the
 // loopback interface, with their files in a temporary folder: stores, one of a
 // kind for a test binary, and the proxies that ours is measured beside (NGINX,
-// HAProxy), one for each call, with wrk to load them.
+// HAProxy), one for each call, with wrk to load them. Of our own S3 server the clients
+// are foreign: command-line programs (rclone, s3cmd), run once a call.
 //
 // # States
 //
