@@ -131,7 +131,7 @@ func (r *Restorer) Rows(rows []Row) error {
 
 // From says that the rows so far are a snapshot that lacks nothing but the changes
 // after seq.
-func (r *Restorer) From(seq uint64) { r.seq = seq }
+func (r *Restorer) From(seq uint64) error { return r.apply(seq, nil) }
 
 // Changes applies changes that follow on what was applied, in one transaction. It
 // returns ErrTrimmed for a gap, and passes over changes that were applied before.

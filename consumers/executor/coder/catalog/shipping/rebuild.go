@@ -226,7 +226,9 @@ func (r *rebuilder) read(ctx context.Context, n name) error {
 		}
 		r.report.Rows += uint64(len(rows))
 	}
-	r.file.From(n.first)
+	if err := r.file.From(n.first); err != nil {
+		return err
+	}
 	r.report.From = n.first
 	return r.through(ctx, whole.numbers[1])
 }

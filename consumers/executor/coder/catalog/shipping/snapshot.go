@@ -23,7 +23,10 @@ const (
 
 // snapshots is the loop that takes snapshots when they are due.
 func (s *Shipper) snapshots(ctx context.Context) error {
-	s.survey(ctx)
+	if from := s.survey(ctx); from > 0 {
+		// What a dead process left superfluous.
+		s.prune(ctx, name{kind: kindSnapshot, term: s.o.Catalog.Identity().Term, first: from})
+	}
 	lane := newLane(s)
 	defer lane.wait()
 	retry := s.o.Clock.NewTicker(s.o.Check)
@@ -48,8 +51,8 @@ func (s *Shipper) snapshots(ctx context.Context) error {
 }
 
 // survey finds what the stores have of the catalog's term, so that it is known whether
-// its log can stand alone.
-func (s *Shipper) survey(ctx context.Context) {
+// its log can stand alone. It gives the snapshot on which it does, 0 for none.
+func (s *Shipper) survey(ctx context.Context) (from uint64) {
 	id := s.o.Catalog.Identity()
 	var stores [][]name
 	for _, a := range ask(ctx, s.o.Stores, s.o.Patience, func(ctx context.Context, store chunks.Store) ([]name, error) {
@@ -63,9 +66,13 @@ func (s *Shipper) survey(ctx context.Context) {
 	}
 	s.change(func() {
 		c := covered(stores, s.o.Need, id.Term, s.shipped)
+		if c.whole {
+			from = c.from
+		}
 		s.based, s.size = c.whole, c.snapshot
 		s.since, s.blobs = s.since+c.bytes, s.blobs+c.blobs
 	})
+	return from
 }
 
 // due tells whether to take a snapshot.
