@@ -33,6 +33,7 @@ type cli struct {
 	Entry      entryCmd      `cmd:"" help:"Run the entry point of a site: a proxy that finds each owner's data, and publishes what it serves."`
 	Redirector redirectorCmd `cmd:"" help:"Run the service that tells where owners are."`
 	Router     routerCmd     `cmd:"" help:"Put the split in force to HAProxies, Envoys and HTTPRoutes, and tell it to those who ask."`
+	Coder      coderCmd      `cmd:"" help:"Serve objects by an S3 API, each cut into chunks in one or several stores."`
 	Follow     followCmd     `cmd:"" help:"Publish access logs as they grow."`
 	Receive    receiveCmd    `cmd:"" help:"Take spans by OTLP, and publish the calls that they tell of."`
 
