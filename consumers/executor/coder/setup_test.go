@@ -152,7 +152,7 @@ func (b *bench) read(ctx context.Context, key string, r Range) ([]byte, error) {
 	defer in.Close()
 	var out bytes.Buffer
 	_, err = io.Copy(&out, in)
-	return out.Bytes(), err
+	return append([]byte{}, out.Bytes()...), err
 }
 
 func (b *bench) check(t testing.TB, key string, want []byte) {
