@@ -61,7 +61,7 @@ func TestSwitchesOfKindsThatNobodyDecides(t *testing.T) {
 	}
 	var said struct{ Key, Note string }
 	if out := must(t, "--json", "mode", "coding", "act", "--state", state); json.Unmarshal([]byte(out), &said) != nil ||
-		said.Key != "mode.coding" || !strings.HasPrefix(said.Note, "no decider of coding runs") {
+		said.Key != "mode.coding" || !strings.HasPrefix(said.Note, "no decider of coding has run on this bus") {
 		t.Errorf("got %s", out)
 	}
 	if out := must(t, "status", "--state", state); strings.Contains(out, "rollback") || !strings.Contains(out, "split: nothing decided yet; operator: mode act") {
