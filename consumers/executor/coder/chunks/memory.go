@@ -19,6 +19,9 @@ type Memory struct {
 
 var _ Store = (*Memory)(nil)
 
+// believed is how many bytes are made room for before they come.
+const believed = 8 << 20
+
 // NewMemory makes an empty store.
 func NewMemory(name string) *Memory { return &Memory{name: name, blobs: make(map[string][]byte)} }
 
@@ -31,6 +34,9 @@ func (m *Memory) Put(ctx context.Context, key string, r io.Reader, size int64) e
 		return err
 	}
 	var b bytes.Buffer
+	if size > 0 { // as much as is said, of which not all is believed
+		b.Grow(int(min(size, believed)) + bytes.MinRead)
+	}
 	if err := Exactly(ctx, &b, r, size); err != nil {
 		return fmt.Errorf("put %s: %w", key, err)
 	}

@@ -121,6 +121,15 @@ func Fill(r io.Reader, b []byte) error {
 	return nil
 }
 
+// Whole fills b with all that r has, until ctx ends. It returns ErrSize if r has fewer or
+// more bytes, and r's and ctx's errors.
+func Whole(ctx context.Context, r io.Reader, b []byte) error {
+	if err := Fill(Bounded(ctx, r), b); err != nil {
+		return err
+	}
+	return Exactly(ctx, io.Discard, r, 0)
+}
+
 // maxIdle is how often in a row a reader may give nothing and no error.
 const maxIdle = 100
 

@@ -52,9 +52,17 @@ func TestExactly(t *testing.T) {
 		{io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(wrapped)), 3, wrapped},
 		{io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(wrapped)), 4, wrapped},
 	} {
+		whole, err := io.ReadAll(c.r)
+		again := func() io.Reader { return io.MultiReader(bytes.NewReader(whole), end{err}) }
 		var b bytes.Buffer
-		if err := chunks.Exactly(t.Context(), &b, c.r, c.size); !errors.Is(err, c.want) {
+		if err := chunks.Exactly(t.Context(), &b, again(), c.size); !errors.Is(err, c.want) {
 			t.Errorf("%d bytes: %v, want %v", c.size, err, c.want)
+		}
+		if c.size < 0 {
+			continue
+		}
+		if err := chunks.Whole(t.Context(), again(), make([]byte, c.size)); !errors.Is(err, c.want) {
+			t.Errorf("%d bytes in memory: %v, want %v", c.size, err, c.want)
 		}
 	}
 }
@@ -81,4 +89,14 @@ func TestFill(t *testing.T) {
 			t.Errorf("%d: %v, want %v", i, err, c.want)
 		}
 	}
+}
+
+// end is a reader that is at its end, or fails there.
+type end struct{ err error }
+
+func (e end) Read([]byte) (int, error) {
+	if e.err != nil {
+		return 0, e.err
+	}
+	return 0, io.EOF
 }

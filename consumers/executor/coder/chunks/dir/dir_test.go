@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func open(t *testing.T, folder string) *Store {
+func open(t testing.TB, folder string) *Store {
 	t.Helper()
 	s, err := Open("disk", folder)
 	if err != nil {

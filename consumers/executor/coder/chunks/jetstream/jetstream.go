@@ -67,7 +67,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		o.Count = func(string, int64) {}
 	}
 	s := &Store{o: o, name: "CHUNKS_" + o.Bucket, root: "$CHUNKS." + o.Bucket}
-	s.piece = min(pieceSize, int(o.JS.Conn().MaxPayload())-room)
+	if s.piece = min(pieceSize, int(o.JS.Conn().MaxPayload())-room); s.piece < 1 {
+		return nil, fmt.Errorf("store %s: messages of %d bytes are too small: %w", o.Name, o.JS.Conn().MaxPayload(), ErrOption)
+	}
 	s.buffers.New = func() any { b := make([]byte, s.piece); return &b }
 	if err := s.open(ctx); err != nil {
 		return nil, fmt.Errorf("store %s: stream %s: %w", o.Name, s.name, err)

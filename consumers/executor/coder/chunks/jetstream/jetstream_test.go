@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,12 +23,12 @@ import (
 
 var buckets atomic.Int64
 
-func open(t *testing.T, js jetstream.JetStream) *Store {
+func open(t testing.TB, js jetstream.JetStream) *Store {
 	t.Helper()
 	return openBucket(t, js, fmt.Sprintf("bucket-%d", buckets.Add(1)))
 }
 
-func openBucket(t *testing.T, js jetstream.JetStream, bucket string) *Store {
+func openBucket(t testing.TB, js jetstream.JetStream, bucket string) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), Options{Name: "stream", Bucket: bucket, JS: js})
 	if err != nil {
@@ -40,7 +38,7 @@ func openBucket(t *testing.T, js jetstream.JetStream, bucket string) *Store {
 	return s
 }
 
-func connect(t *testing.T) jetstream.JetStream {
+func connect(t testing.TB) jetstream.JetStream {
 	t.Helper()
 	return bustest.Client(t, bustest.Start(t)).JS
 }
@@ -50,13 +48,9 @@ func TestSuite(t *testing.T) {
 	chunkstest.Suite(t, func(t *testing.T) chunks.Store { return open(t, js) })
 }
 
-func noise(seed byte, n int64) io.Reader {
-	return io.LimitReader(rand.NewChaCha8([32]byte{seed}), n)
-}
-
 func bytesOf(t *testing.T, seed byte, n int64) []byte {
 	t.Helper()
-	b, err := io.ReadAll(noise(seed, n))
+	b, err := io.ReadAll(chunkstest.Noise(seed, n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,88 +67,23 @@ func messages(t *testing.T, s *Store) uint64 {
 	return info.State.Msgs
 }
 
-// TestLargeBlobs are in pieces: ranges over them are right, and a blob that is replaced
-// or deleted leaves none.
+// TestLargeBlobs are in pieces, none of which is left without its entry.
 func TestLargeBlobs(t *testing.T) {
 	s := open(t, connect(t))
-	for _, size := range []int64{pieceSize, pieceSize + 1, 2 * pieceSize, 7*pieceSize + 77} {
-		if err := s.Put(t.Context(), "large", noise(1, size), size); err != nil {
+	chunkstest.Large(t, s, pieceSize, func() int {
+		s.tidying.Wait()
+		blobs, err := s.List(t.Context(), "", "", 100)
+		if err != nil {
 			t.Fatal(err)
 		}
-		want := bytesOf(t, 1, size)
-		for _, r := range [][2]int64{{0, size}, {pieceSize - 5, 10}, {size - 3, 100}, {size, 1}, {1, 2*pieceSize + 1}, {pieceSize, pieceSize}} {
-			var b bytes.Buffer
-			n, err := s.Get(t.Context(), "large", r[0], r[1], &b)
-			from, end := min(r[0], size), min(r[0]+r[1], size)
-			if err != nil || n != end-from || !bytes.Equal(b.Bytes(), want[from:end]) {
-				t.Errorf("%d: %d at %d: %d, %v", size, r[1], r[0], n, err)
+		wanted := 0
+		for _, b := range blobs {
+			if wanted++; b.Bytes > pieceSize {
+				wanted += int((b.Bytes + pieceSize - 1) / pieceSize)
 			}
 		}
-		pieces := uint64(0)
-		if size > pieceSize {
-			pieces = uint64((size + pieceSize - 1) / pieceSize)
-		}
-		if got := messages(t, s); got != 1+pieces {
-			t.Errorf("%d: %d messages", size, got)
-		}
-		if l, err := s.List(t.Context(), "large", "", 2); err != nil || len(l) != 1 || l[0].Bytes != size {
-			t.Errorf("%d: %v, %v", size, l, err)
-		}
-	}
-	if err := s.Delete(t.Context(), "large"); err != nil || messages(t, s) != 0 {
-		t.Errorf("%d messages are left: %v", messages(t, s), err)
-	}
-}
-
-type broken struct{ err error }
-
-func (b broken) Read([]byte) (int, error) { return 0, b.err }
-
-type call func()
-
-func (c call) Read([]byte) (int, error) {
-	c()
-	return 0, io.EOF
-}
-
-// TestLargeBlobsThatFail leave nothing, and what was there before stays.
-func TestLargeBlobsThatFail(t *testing.T) {
-	s := open(t, connect(t))
-	if err := s.Put(t.Context(), "k", strings.NewReader("old"), 3); err != nil {
-		t.Fatal(err)
-	}
-	cut := errors.New("cut")
-	const size = 6*pieceSize + 9
-	ctx, cancel := context.WithCancel(t.Context())
-	for name, test := range map[string]struct {
-		r    io.Reader
-		want error
-	}{
-		"a byte short":  {noise(1, size-1), chunks.ErrSize},
-		"a piece short": {noise(1, 5*pieceSize), chunks.ErrSize},
-		"a byte more":   {noise(1, size+1), chunks.ErrSize},
-		"cut":           {io.MultiReader(noise(1, pieceSize+1), broken{cut}), cut},
-		"cut at end":    {io.MultiReader(noise(1, size), broken{cut}), cut},
-		"its own short": {io.MultiReader(noise(1, pieceSize+1), broken{fmt.Errorf("body: %w", io.EOF)}), io.EOF},
-	} {
-		if err := s.Put(t.Context(), "k", test.r, size); !errors.Is(err, test.want) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if got := messages(t, s); got != 1 {
-			t.Errorf("%s: %d messages", name, got)
-		}
-	}
-	if err := s.Put(ctx, "k", io.MultiReader(noise(1, 5*pieceSize), call(cancel), noise(2, size)), size); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-	s.tidying.Wait()
-	if got := messages(t, s); got != 1 {
-		t.Errorf("cancelled: %d messages", got)
-	}
-	var b bytes.Buffer
-	if _, err := s.Get(t.Context(), "k", 0, 10, &b); err != nil || b.String() != "old" {
-		t.Errorf("%q, %v", b.String(), err)
-	}
+		return int(messages(t, s)) - wanted
+	})
 }
 
 // TestLargeBlobsAtOnce: writers and deleters of one key beside each other leave the
@@ -166,7 +95,7 @@ func TestLargeBlobsAtOnce(t *testing.T) {
 	for i := range 4 {
 		wg.Go(func() {
 			for range 6 {
-				if err := s.Put(t.Context(), "k", noise(byte(i), size), size); err != nil {
+				if err := s.Put(t.Context(), "k", chunkstest.Noise(byte(i), size), size); err != nil {
 					t.Error(err)
 				}
 				if i == 3 {
@@ -200,7 +129,7 @@ func TestLargeBlobsAtOnce(t *testing.T) {
 // TestTidy: pieces of the dead go, those that are young or in use stay.
 func TestTidy(t *testing.T) {
 	s := open(t, connect(t))
-	if err := s.Put(t.Context(), "k", noise(1, 2*pieceSize), 2*pieceSize); err != nil {
+	if err := s.Put(t.Context(), "k", chunkstest.Noise(1, 2*pieceSize), 2*pieceSize); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
@@ -225,7 +154,7 @@ func TestMissingPieces(t *testing.T) {
 	s := open(t, connect(t))
 	put := func(key string) {
 		t.Helper()
-		if err := s.Put(t.Context(), key, noise(1, 3*pieceSize), 3*pieceSize); err != nil {
+		if err := s.Put(t.Context(), key, chunkstest.Noise(1, 3*pieceSize), 3*pieceSize); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -325,7 +254,7 @@ func TestComesBack(t *testing.T) {
 	b := bustest.Start(t)
 	s := open(t, bustest.Client(t, b).JS)
 	for _, size := range []int64{100, 3 * pieceSize} {
-		if err := s.Put(t.Context(), fmt.Sprint(size), noise(1, size), size); err != nil {
+		if err := s.Put(t.Context(), fmt.Sprint(size), chunkstest.Noise(1, size), size); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -359,8 +288,8 @@ func TestAContextEndsItsCall(t *testing.T) {
 		"get":       func(ctx context.Context) error { _, err := s.Get(ctx, "k", 0, 5, io.Discard); return err },
 		"list":      func(ctx context.Context) error { _, err := s.List(ctx, "", "", 5); return err },
 		"delete":    func(ctx context.Context) error { return s.Delete(ctx, "k") },
-		"put":       func(ctx context.Context) error { return s.Put(ctx, "k", noise(1, 9), 9) },
-		"large put": func(ctx context.Context) error { return s.Put(ctx, "k", noise(1, 9*pieceSize), 9*pieceSize) },
+		"put":       func(ctx context.Context) error { return s.Put(ctx, "k", chunkstest.Noise(1, 9), 9) },
+		"large put": func(ctx context.Context) error { return s.Put(ctx, "k", chunkstest.Noise(1, 9*pieceSize), 9*pieceSize) },
 	}
 	for name, call := range calls {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

@@ -31,11 +31,9 @@ func (s *Store) List(ctx context.Context, prefix, after string, limit int) ([]ch
 		if !strings.HasPrefix(key, prefix) || key <= after || chunks.CheckKey(key) != nil {
 			return nil
 		}
-		size, err := sizeOf(m.Header)
-		if err != nil {
-			return nil //nolint:nilerr // a foreign message
+		if size, err := sizeOf(m.Header); err == nil { // else it is a foreign message
+			page.add(chunks.Entry{Key: key, Bytes: size})
 		}
-		page.add(chunks.Entry{Key: key, Bytes: size})
 		return nil
 	})
 	if err != nil {

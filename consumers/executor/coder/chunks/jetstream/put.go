@@ -1,7 +1,6 @@
 package jetstream
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,12 +26,15 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 func (s *Store) put(ctx context.Context, key string, r io.Reader, size int64) error {
 	buffer := s.buffers.Get().(*[]byte)
 	defer s.buffers.Put(buffer)
+	if size < 0 {
+		return fmt.Errorf("%w: %d bytes", chunks.ErrSize, size)
+	}
 	if size <= int64(s.piece) {
-		b := bytes.NewBuffer((*buffer)[:0])
-		if err := chunks.Exactly(ctx, b, r, size); err != nil {
+		content := (*buffer)[:size]
+		if err := chunks.Whole(ctx, r, content); err != nil {
 			return err
 		}
-		_, err := s.enter(ctx, key, &entry{size: size, content: b.Bytes()})
+		_, err := s.enter(ctx, key, &entry{size: size, content: content})
 		return err
 	}
 	e := &entry{size: size, id: nuid.Next(), piece: int64(s.piece)}

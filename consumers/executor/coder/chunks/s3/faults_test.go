@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"penstock/consumers/executor/coder/chunks"
+	"penstock/consumers/executor/coder/chunks/chunkstest"
 )
 
 const content = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -180,9 +181,9 @@ func TestAContextEndsItsRequest(t *testing.T) {
 		"get":    {func(ctx context.Context, s *served) error { _, err := s.Get(ctx, "k", 0, 5, io.Discard); return err }, true},
 		"list":   {func(ctx context.Context, s *served) error { _, err := s.List(ctx, "", "", 5); return err }, true},
 		"delete": {func(ctx context.Context, s *served) error { return s.Delete(ctx, "k") }, true},
-		"put":    {func(ctx context.Context, s *served) error { return s.Put(ctx, "k", noise(1, 4<<20), 4<<20) }, true},
+		"put":    {func(ctx context.Context, s *served) error { return s.Put(ctx, "k", chunkstest.Noise(1, 4<<20), 4<<20) }, true},
 		"put that isn't read": {func(ctx context.Context, s *served) error {
-			return s.Put(ctx, "k", noise(1, 8<<20), 8<<20)
+			return s.Put(ctx, "k", chunkstest.Noise(1, 8<<20), 8<<20)
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

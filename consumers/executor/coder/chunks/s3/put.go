@@ -30,14 +30,16 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 		}
 		return nil
 	}
-	b, release := s.buffers.get(int(max(size, 0)))
+	if size < 0 {
+		return fmt.Errorf("put %s: %w: %d bytes", key, chunks.ErrSize, size)
+	}
+	content, release := s.buffers.get(int(size))
 	defer release()
-	content := bytes.NewBuffer(b[:0])
-	if err := chunks.Exactly(ctx, content, r, size); err != nil {
+	if err := chunks.Whole(ctx, r, content); err != nil {
 		return fmt.Errorf("put %s: %w", key, err)
 	}
 	return s.client.Send(ctx, "put "+key, func(ctx context.Context) error {
-		return s.putWhole(ctx, s.object(key), content.Bytes())
+		return s.putWhole(ctx, s.object(key), content)
 	})
 }
 

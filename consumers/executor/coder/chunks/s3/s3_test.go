@@ -8,7 +8,7 @@ import (
 	"penstock/infra/testserver"
 )
 
-func options(t *testing.T) Options {
+func options(t testing.TB) Options {
 	t.Helper()
 	s := testserver.VersityGW(t)
 	return Options{
@@ -17,7 +17,7 @@ func options(t *testing.T) Options {
 	}
 }
 
-func open(t *testing.T, o Options) *Store {
+func open(t testing.TB, o Options) *Store {
 	t.Helper()
 	s, err := New(o)
 	if err != nil {

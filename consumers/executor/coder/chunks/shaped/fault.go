@@ -16,13 +16,13 @@ type Kind uint8
 const (
 	// Right is none.
 	Right Kind = iota
-	// Flipped: one bit is another.
+	// Flipped has one bit that is another.
 	Flipped
-	// Truncated: the end is missing, half of it or at least a byte.
+	// Truncated lacks its end: half of it, or at least a byte.
 	Truncated
-	// Foreign: it is what another blob has there; zeros if there is no other.
+	// Foreign is what another blob has there; zeros if there is no other.
 	Foreign
-	// Missing: there is no such blob.
+	// Missing says that there is no such blob.
 	Missing
 )
 
@@ -48,9 +48,9 @@ var Kinds = []Kind{Flipped, Truncated, Foreign, Missing}
 
 // Faults are what is wrong with a store.
 type Faults struct {
-	// Dead: every call fails at once with ErrInjected.
+	// Dead has every call fail at once with ErrInjected.
 	Dead bool
-	// Hang: calls wait until their contexts end.
+	// Hang has calls wait until their contexts end.
 	Hang bool
 	// Slow multiplies delays; 0 is 1.
 	Slow float64

@@ -1,0 +1,9 @@
+package dir
+
+import (
+	"testing"
+
+	"penstock/consumers/executor/coder/chunks/chunkstest"
+)
+
+func BenchmarkStore(b *testing.B) { chunkstest.Bench(b, open(b, b.TempDir())) }

@@ -1,0 +1,9 @@
+package s3
+
+import (
+	"testing"
+
+	"penstock/consumers/executor/coder/chunks/chunkstest"
+)
+
+func BenchmarkStore(b *testing.B) { chunkstest.Bench(b, open(b, options(b))) }
