@@ -60,7 +60,7 @@ func (w *writing) row(r Row) error {
 		}
 	case versions:
 		if old != nil && r.Value == nil {
-			w.c.holds.stash(string(r.Key), old, w.tx.Bucket(rests.bucket()).Get(r.Key))
+			w.c.holds.stash(string(r.Key), old, w.tx.Bucket(rests.bucket()).Get(r.Key), w.seq+1)
 		}
 	}
 	if r.Value == nil {
@@ -116,6 +116,7 @@ func (w *writing) finish() error {
 func (c *Catalog) publish(seq uint64, stats Stats) {
 	c.stats.Store(&stats)
 	c.seq.Store(seq)
+	c.holds.commit(seq)
 	next := make(chan struct{})
 	close(*c.news.Swap(&next))
 }

@@ -105,7 +105,7 @@ func open(path string, id Identity, o Options) (*Catalog, error) {
 	case err != nil:
 		return nil, fmt.Errorf("catalog %s: %w", path, err)
 	}
-	c := &Catalog{db: db, noLog: o.NoLog}
+	c := &Catalog{db: db, noLog: o.NoLog, holds: newHolds()}
 	news := make(chan struct{})
 	c.news.Store(&news)
 	if err := c.begin(id); err != nil {

@@ -16,20 +16,27 @@ type holds struct {
 	mu       sync.Mutex
 	entering map[*ticket]struct{}
 	refs     map[string]int
-	// kept are the documents of versions that were dropped while held.
-	kept map[string]keptVersion
+	// kept are the documents of versions that were dropped while held, or that
+	// somebody may be about to hold. committed is the last change that readers see.
+	kept      map[string]keptVersion
+	committed uint64
 }
 
 type ticket struct{ seq uint64 }
 
-type keptVersion struct{ doc, rest []byte }
+// keptVersion was dropped by change seq.
+type keptVersion struct {
+	doc, rest []byte
+	seq       uint64
+}
+
+func newHolds() holds {
+	return holds{entering: make(map[*ticket]struct{}), refs: make(map[string]int), kept: make(map[string]keptVersion)}
+}
 
 func (h *holds) enter(seq uint64) *ticket {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.entering == nil {
-		h.entering, h.refs, h.kept = make(map[*ticket]struct{}), make(map[string]int), make(map[string]keptVersion)
-	}
 	t := &ticket{seq}
 	h.entering[t] = struct{}{}
 	return t
@@ -58,25 +65,40 @@ func (h *holds) release(ids []string) {
 	h.forget()
 }
 
-// forget drops the documents that nobody holds nor may be about to.
+// forget drops the documents that nobody holds, and that nobody can come to hold who has
+// entered or will.
 func (h *holds) forget() {
-	if len(h.entering) > 0 {
-		return
+	oldest := h.committed
+	for t := range h.entering {
+		oldest = min(oldest, t.seq)
 	}
-	for id := range h.kept {
-		if h.refs[id] == 0 {
+	for id, k := range h.kept {
+		if h.refs[id] == 0 && k.seq <= oldest {
 			delete(h.kept, id)
 		}
 	}
 }
 
-// stash keeps the document of a version that is being dropped, if a reader may want it.
-func (h *holds) stash(id string, doc, rest []byte) {
+// stash keeps the document of a version that change seq is dropping: until that has
+// committed readers come who find it.
+func (h *holds) stash(id string, doc, rest []byte, seq uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.refs[id] > 0 || len(h.entering) > 0 {
-		h.kept[id] = keptVersion{bytes.Clone(doc), bytes.Clone(rest)}
+	h.kept[id] = keptVersion{bytes.Clone(doc), bytes.Clone(rest), seq}
+}
+
+// commit says what readers who enter from now on see. Changes after that, if there were,
+// have failed.
+func (h *holds) commit(seq uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.committed = seq
+	for id, k := range h.kept {
+		if k.seq > seq {
+			delete(h.kept, id)
+		}
 	}
+	h.forget()
 }
 
 func (h *holds) stashed(id string) (doc, rest []byte) {

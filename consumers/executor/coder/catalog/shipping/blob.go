@@ -47,9 +47,12 @@ func (b blob) seal() []byte {
 	for _, n := range b.numbers {
 		out = binary.AppendUvarint(out, n)
 	}
-	out = append(out, b.body...)
-	sum := sha256.Sum256(out)
-	return append(out, sum[:]...)
+	return seal(append(out, b.body...))
+}
+
+func seal(b []byte) []byte {
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...)
 }
 
 // unseal reads a blob of a kind. The error names it: ErrTorn or ErrFormat.
