@@ -4,21 +4,33 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"penstock/consumers/decider/coding/threshold"
 	"penstock/consumers/executor/coder/queue"
+	"penstock/infra/clock"
 	"penstock/schemas/control"
 )
+
+// Over is the time over which a coder averages its backlog: about that of 16 requests of
+// 3 MB, one after another (PAPERS §3.2), so that near capacity the average rests on two
+// hundred of them.
+const Over = 2 * time.Second
 
 // Options of a Chooser.
 type Options struct {
 	// Default is in force until there is another table, and after a ttl is over. Its
 	// epoch is 0. Needed.
 	Default control.CodingTable
-	// Smoothing is the weight of the newest backlog in the moving average, above 0 and
-	// at most 1. Defaults to threshold.Smoothing, 0.01.
+	// Over is the time over which the backlog is averaged, as Clock tells it: see the
+	// package's documentation. 0: arrivals are averaged, by Smoothing.
+	Over time.Duration
+	// Clock defaults to the machine's.
+	Clock clock.Clock
+	// Smoothing is the weight of the newest backlog that an arrival found in the moving
+	// average, above 0 and at most 1. Defaults to threshold.Smoothing, 0.01.
 	Smoothing float64
 }
 
@@ -28,9 +40,18 @@ type Chooser struct {
 	weight    float64
 	force     atomic.Pointer[table]
 	backlog   atomic.Uint64 // the smoothed backlog, as bits of a float64
+
+	over  time.Duration // 0: arrivals are averaged
+	clock clock.Clock
+	mu    sync.Mutex
+	since time.Time // backlog is as of then; zero: nothing has waited yet
+	waits int       // requests, from then on
 }
 
-var _ queue.Chooser = (*Chooser)(nil)
+var (
+	_ queue.Chooser  = (*Chooser)(nil)
+	_ queue.Follower = (*Chooser)(nil)
+)
 
 // New returns a chooser with its default in force and a backlog of 0. ErrOptions, and
 // ErrTable for a default that can't be.
@@ -39,18 +60,24 @@ func New(o Options) (*Chooser, error) {
 	if !(o.Smoothing > 0 && o.Smoothing <= 1) {
 		return nil, fmt.Errorf("smoothing: got %v, expected above 0, at most 1: %w", o.Smoothing, ErrOptions)
 	}
+	if o.Over < 0 {
+		return nil, fmt.Errorf("over: got %v, expected 0 or more: %w", o.Over, ErrOptions)
+	}
+	if o.Clock == nil {
+		o.Clock = clock.System()
+	}
 	t, err := newTable(&o.Default, 0, time.Time{})
 	if err != nil {
 		return nil, fmt.Errorf("default: %w", err)
 	}
-	c := &Chooser{byDefault: t, weight: o.Smoothing}
+	c := &Chooser{byDefault: t, weight: o.Smoothing, over: o.Over, clock: o.Clock}
 	c.force.Store(t)
 	return c, nil
 }
 
-// Arrived smooths the backlog that a request found.
+// Arrived smooths the backlog that a request found, if arrivals are averaged.
 func (c *Chooser) Arrived(backlog int) {
-	for {
+	for c.over == 0 {
 		was := c.backlog.Load()
 		q := math.Float64frombits(was)
 		// The conversion keeps the products from being fused: the same arrivals give
@@ -60,6 +87,30 @@ func (c *Chooser) Arrived(backlog int) {
 			return
 		}
 	}
+}
+
+// Follows takes in for how long as many requests waited as did, if time is averaged.
+func (c *Chooser) Follows(waiting int) {
+	if c.over == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.follow()
+	c.waits = waiting
+}
+
+// follow brings the average up to now. The step is that of q̄' = (q − q̄)/over by the
+// implicit Euler rule: never beyond q, and the same on any machine, which an
+// exponential function isn't.
+func (c *Chooser) follow() {
+	now := c.clock.Now()
+	if d := now.Sub(c.since); !c.since.IsZero() && d > 0 {
+		was := math.Float64frombits(c.backlog.Load())
+		part := float64(d) / float64(d+c.over)
+		c.backlog.Store(math.Float64bits(was + float64(part*(float64(c.waits)-was))))
+	}
+	c.since = now
 }
 
 // Choose is the code that a request of an operation gets now.
@@ -102,6 +153,11 @@ type State struct {
 
 // State is what the chooser goes by now.
 func (c *Chooser) State() State {
+	if c.over > 0 {
+		c.mu.Lock()
+		c.follow()
+		c.mu.Unlock()
+	}
 	t := c.force.Load()
 	return State{Table: t.coding, Epoch: t.epoch, Until: t.until, Backlog: math.Float64frombits(c.backlog.Load())}
 }

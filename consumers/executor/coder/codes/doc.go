@@ -5,12 +5,18 @@
 //	                                         │                   one is admitted: which code?
 //	                                         └ ttl over: the configured default
 //
-// A [Chooser] keeps the backlog, smoothed at each arrival: q̄ = a·q + (1−a)·q̄. With
-// thresholds a request gets k = 1 + #{K[j] > q̄}, n alike of N, and then
+// A [Chooser] keeps the backlog, smoothed. The paper smooths it at each arrival,
+// q̄ = a·q + (1−a)·q̄. With Options.Over it is averaged over time instead, which is what
+// the thresholds are about: a request that waits counts for as long as it waits, and
+// the average forgets as fast when hardly anything arrives as under load. At the same
+// share of requests on two neighbouring k it is at its new point in a third of the
+// time after a load has fallen (penstock experiment coding).
+//
+// With thresholds a request gets k = 1 + #{K[j] > q̄}, n alike of N, and then
 // n = max(k, min(n, ⌊r_max·k⌋)): fewer chunks the more requests wait. Greedy takes as
 // many chunks as connections are idle. A hedge takes the code of its thresholds and a
 // delay for the chunks beyond k. Static codes and copies are thresholds that are always
-// above the backlog. It takes no lock and allocates nothing per request.
+// above the backlog. To choose takes no lock, and nothing is allocated per request.
 //
 // # States
 //

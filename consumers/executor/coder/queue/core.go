@@ -35,18 +35,30 @@ func (o CoreOptions) complete() CoreOptions {
 //
 // After each call of another method call Next until it has no task, and take the events.
 type Core struct {
-	o       CoreOptions
-	waiting [classes]list[Request]
-	queued  [classes]list[Task]
-	inUse   [classes]int
-	alive   list[Request] // admitted, and not ended
-	events  []Event
-	seen    int
-	counts  Counts
+	o        CoreOptions
+	follower Follower // the chooser, if it is one
+	waiting  [classes]list[Request]
+	queued   [classes]list[Task]
+	inUse    [classes]int
+	alive    list[Request] // admitted, and not ended
+	events   []Event
+	seen     int
+	counts   Counts
 }
 
 // NewCore returns a core in which nothing waits. Numbers must not be negative.
-func NewCore(o CoreOptions) *Core { return &Core{o: o.complete()} }
+func NewCore(o CoreOptions) *Core {
+	c := &Core{o: o.complete()}
+	c.follower, _ = o.Chooser.(Follower)
+	return c
+}
+
+// follow tells the chooser how many clients' requests wait now, if it wants to know.
+func (c *Core) follow(class int) {
+	if class == front && c.follower != nil {
+		c.follower.Follows(c.waiting[front].n)
+	}
+}
 
 // Idle is how many connections do nothing.
 func (c *Core) Idle() int { return c.o.Connections - c.inUse[front] - c.inUse[behind] }
@@ -67,6 +79,7 @@ func (c *Core) Arrive(r *Request) bool {
 	}
 	r.phase = waiting
 	line.push(r, &r.place)
+	c.follow(r.class())
 	c.counts.Arrived++
 	return true
 }
@@ -89,6 +102,7 @@ func (c *Core) Next() (*Task, bool) {
 		if r == nil {
 			return nil, false
 		}
+		c.follow(class)
 		c.admit(r)
 	}
 	return nil, false
@@ -266,6 +280,7 @@ func (c *Core) Abandon(r *Request, err error) {
 	switch r.phase {
 	case waiting:
 		r.place.leave()
+		c.follow(r.class())
 		c.finish(r, err)
 	case admitted:
 		c.finish(r, err)

@@ -43,6 +43,14 @@ type Chooser interface {
 	Choose(op Op, idle int) Code
 }
 
+// Follower is a Chooser that follows the backlog over time. The core calls it as it
+// calls the chooser.
+type Follower interface {
+	// Follows tells it that from now on so many clients' requests wait. Choose comes after
+	// the request that it is asked for has left them.
+	Follows(waiting int)
+}
+
 // Fixed is the chooser of one code for all.
 type Fixed Code
 
