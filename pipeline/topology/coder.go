@@ -165,7 +165,7 @@ func newChooser(cfg *config.Config, name string) (*codes.Chooser, error) {
 	if err != nil || !ok {
 		return nil, errorkind.Errorf(ErrOptions, "codes of %s: %w", name, err)
 	}
-	return codes.New(codes.Options{Default: table})
+	return codes.New(codes.Options{Default: table, Over: codes.Over})
 }
 
 // coderOptions is what the file says.
