@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"golang.org/x/net/netutil"
 )
 
 // Limits of a server.
@@ -69,7 +68,7 @@ func Listen(o ServerOptions) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
 	}
-	l = netutil.LimitListener(l, o.Connections)
+	l = limit(l, o.Connections)
 	if o.Wrap != nil {
 		l = o.Wrap(l)
 	}

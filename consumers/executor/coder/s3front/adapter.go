@@ -23,6 +23,7 @@ type request struct {
 	target
 
 	http *http.Request
+	path string // decoded, and as it came: with a slash behind a bucket or without
 	op   *operation
 	raw  *rawBody
 	// fault is what is wrong with it already, nil for nothing.
@@ -108,7 +109,7 @@ func (f *Front) ended(a *answer, sc *scratch, began time.Time) {
 // read finds out what a request is, and copies its head into fasthttp's form.
 func (q *request) read(ops operations, sc *scratch) {
 	r := q.http
-	q.target, q.fault = parseTarget(r.RequestURI)
+	q.target, q.path, q.fault = parseTarget(r.RequestURI)
 	if err := sc.fill(r); err != nil && q.fault == nil {
 		q.fault = s3err.GetAPIError(s3err.ErrCannotParseHTTPRequest)
 	}
@@ -123,7 +124,7 @@ func (q *request) read(ops operations, sc *scratch) {
 	q.op = ops.find(q.level(), r.Method, sc.ctx.Request.URI().QueryArgs(), r.Header)
 	if q.fault != nil {
 		// The names may be anything: they must not reach the router.
-		q.target = target{}
+		q.target, q.path = target{}, "/"
 	}
 }
 

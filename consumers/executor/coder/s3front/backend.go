@@ -9,6 +9,8 @@ import (
 	"github.com/versity/versitygw/backend"
 	"github.com/versity/versitygw/s3err"
 	"github.com/versity/versitygw/s3response"
+
+	"penstock/consumers/executor/coder"
 )
 
 // storage answers versitygw's controllers with the buckets and objects of a coder. What
@@ -16,7 +18,7 @@ import (
 type storage struct {
 	backend.BackendUnsupported
 
-	coder engine
+	coder *coder.Coder
 	log   *zerolog.Logger
 }
 

@@ -73,6 +73,9 @@ func newBody(q *request, secret string) (*body, error) {
 		if err := b.decode(q, kind, secret); err != nil {
 			return nil, err
 		}
+	case utils.IsSpecialPayload(kind) && !utils.IsUnsignedPaylod(kind):
+		// versitygw lets these pass as if they were unsigned.
+		return nil, notImplemented(kind)
 	case h.Get("X-Amz-Trailer") != "":
 		return nil, s3err.GetAPIError(s3err.ErrMalformedTrailer)
 	case kind != "" && !utils.IsSpecialPayload(kind) && h.Get("Authorization") != "":

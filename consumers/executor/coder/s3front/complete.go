@@ -35,7 +35,7 @@ func (b *storage) CompleteMultipartUpload(ctx context.Context, in *s3.CompleteMu
 		Bucket: q.bucket, Key: q.key, Upload: *in.UploadId, Parts: refs, Conditions: met, Verify: c.verify,
 	})
 	if err != nil {
-		return out, "", b.unmet(ctx, q, met, err, s)
+		return out, "", b.fault(ctx, err, s)
 	}
 	out = s3response.CompleteMultipartUploadResult{Bucket: &q.bucket, Key: &q.key, ETag: quoted(o.ETag)}
 	if kind := spread(o.Checksums, &out.ChecksumCRC32, &out.ChecksumCRC32C, &out.ChecksumCRC64NVME, &out.ChecksumSHA1, &out.ChecksumSHA256); kind != "" {
@@ -64,6 +64,9 @@ func (c *completion) parts() ([]coder.PartRef, error) {
 		if *p.PartNumber < 1 || *p.PartNumber > coder.MaxParts {
 			return nil, s3err.GetInvalidPartErr(c.upload.ID, *p.PartNumber, *p.ETag)
 		}
+		if n := len(refs); n > 0 && refs[n-1].Number >= int(*p.PartNumber) {
+			return nil, s3err.GetAPIError(s3err.ErrInvalidPartOrder)
+		}
 		refs = append(refs, coder.PartRef{Number: int(*p.PartNumber), ETag: strings.Trim(*p.ETag, `"`)})
 	}
 	return refs, nil
@@ -75,7 +78,7 @@ func (c *completion) verify(o *coder.Object, parts []coder.Part) error {
 	var size int64
 	for i, p := range parts {
 		size += p.Size
-		if said, have := c.saidOf(i), checksum(p.Checksums, c.upload.Checksum); said != "" && said != have {
+		if !c.agrees(i, p.Checksums) {
 			return s3err.GetInvalidPartErr(c.upload.ID, int32(p.Number), p.ETag) //nolint:gosec // at most 10,000
 		}
 	}
@@ -103,42 +106,46 @@ func (c *completion) verify(o *coder.Object, parts []coder.Part) error {
 	return nil
 }
 
-// saidOf is the checksum that the client gave for its i-th part.
-func (c *completion) saidOf(i int) string {
+// agrees tells whether what the client says of its i-th part are checksums that it has.
+func (c *completion) agrees(i int, have []coder.Checksum) bool {
 	named := c.said.MultipartUpload.Parts
 	if i >= len(named) {
-		return ""
+		return true
 	}
 	p := &named[i]
-	return first(p.ChecksumCRC32, p.ChecksumCRC32C, p.ChecksumCRC64NVME, p.ChecksumSHA1, p.ChecksumSHA256)
+	for _, each := range given(p.ChecksumCRC32, p.ChecksumCRC32C, p.ChecksumCRC64NVME, p.ChecksumSHA1, p.ChecksumSHA256) {
+		if checksum(have, each.Algorithm) != each.Value {
+			return false
+		}
+	}
+	return true
 }
 
 // saidOfWhole is the checksum that the client gave for the object.
 func (c *completion) saidOfWhole() (algorithm, value string) {
-	for _, each := range []struct {
-		algorithm types.ChecksumAlgorithm
-		value     *string
-	}{
-		{types.ChecksumAlgorithmCrc32, c.said.ChecksumCRC32},
-		{types.ChecksumAlgorithmCrc32c, c.said.ChecksumCRC32C},
-		{types.ChecksumAlgorithmCrc64nvme, c.said.ChecksumCRC64NVME},
-		{types.ChecksumAlgorithmSha1, c.said.ChecksumSHA1},
-		{types.ChecksumAlgorithmSha256, c.said.ChecksumSHA256},
-	} {
-		if each.value != nil {
-			return string(each.algorithm), *each.value
-		}
+	for _, each := range given(c.said.ChecksumCRC32, c.said.ChecksumCRC32C, c.said.ChecksumCRC64NVME, c.said.ChecksumSHA1, c.said.ChecksumSHA256) {
+		return each.Algorithm, each.Value
 	}
 	return "", ""
 }
 
-func first(values ...*string) string {
-	for _, v := range values {
-		if v != nil {
-			return *v
+// given are the checksums of a request that are set.
+func given(crc32, crc32c, crc64nvme, sha1, sha256 *string) (all []coder.Checksum) {
+	for _, each := range []struct {
+		algorithm types.ChecksumAlgorithm
+		value     *string
+	}{
+		{types.ChecksumAlgorithmCrc32, crc32},
+		{types.ChecksumAlgorithmCrc32c, crc32c},
+		{types.ChecksumAlgorithmCrc64nvme, crc64nvme},
+		{types.ChecksumAlgorithmSha1, sha1},
+		{types.ChecksumAlgorithmSha256, sha256},
+	} {
+		if each.value != nil {
+			all = append(all, coder.Checksum{Algorithm: string(each.algorithm), Value: *each.value})
 		}
 	}
-	return ""
+	return all
 }
 
 // checksum is the one of an algorithm.
@@ -153,12 +160,14 @@ func checksum(all []coder.Checksum, algorithm string) string {
 
 // whole is the checksum of all parts: that of the bytes, put together from the parts'
 // (which only the CRCs can), or that of the parts' checksums.
-func (c *completion) whole(parts []coder.Part) (coder.Checksum, error) {
+func (c *completion) whole(parts []coder.Part) (out coder.Checksum, err error) {
 	algorithm := types.ChecksumAlgorithm(c.upload.Checksum)
-	out := coder.Checksum{Algorithm: c.upload.Checksum, Composite: c.upload.Composite}
-	sums, err := utils.NewCompositeChecksumReader(utils.HashType(strings.ToLower(c.upload.Checksum)))
-	if c.upload.Composite && err != nil {
-		return out, notImplemented("COMPOSITE checksum of " + c.upload.Checksum)
+	out = coder.Checksum{Algorithm: c.upload.Checksum, Composite: c.upload.Composite}
+	var sums *utils.CompositeChecksumReader
+	if c.upload.Composite {
+		if sums, err = utils.NewCompositeChecksumReader(utils.HashType(strings.ToLower(c.upload.Checksum))); err != nil {
+			return out, notImplemented("COMPOSITE checksum of " + c.upload.Checksum)
+		}
 	}
 	for i, p := range parts {
 		value := checksum(p.Checksums, c.upload.Checksum)

@@ -63,3 +63,11 @@ func (c *conn) Write(p []byte) (n int, err error) {
 	}
 	return n, nil
 }
+
+// CloseWrite says that nothing more will be written: see net/http, which looks for it.
+func (c *conn) CloseWrite() error {
+	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return nil
+}

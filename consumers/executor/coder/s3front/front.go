@@ -33,9 +33,7 @@ const owner = "penstock"
 
 // New binds the address. It returns ErrOptions and ErrDoor, and why the address could
 // not be bound.
-func New(o Options) (*Front, error) { return newFront(o, coded{o.Coder}) }
-
-func newFront(o Options, e engine) (*Front, error) {
+func New(o Options) (*Front, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -43,7 +41,7 @@ func newFront(o Options, e engine) (*Front, error) {
 	// versitygw knows one account beside those of the keys. Nobody knows this one's names.
 	f.root = middlewares.RootUserConfig{Access: unknown(), Secret: unknown()}
 	iam := accounts{keys: o.Keys}
-	f.ops = newOperations(controllers.New(&storage{coder: e, log: o.Logger}, iam, nil, nil, nil, false, true, "", 0))
+	f.ops = newOperations(controllers.New(&storage{coder: o.Coder, log: o.Logger}, iam, nil, nil, nil, false, true, "", 0))
 	f.handle = f.router(iam)
 	f.scratch.New = func() any { return newScratch() }
 	server, err := door.Listen(door.ServerOptions{
@@ -92,7 +90,7 @@ func (f *Front) router(iam accounts) fasthttp.RequestHandler {
 		Immutable: true, StreamRequestBody: true,
 	})
 	app.Use(func(c fiber.Ctx) error {
-		c.Path(requestOf(c.RequestCtx()).path())
+		c.Path(requestOf(c.RequestCtx()).path)
 		return c.Next()
 	})
 	serve := func(c fiber.Ctx) error { return f.serve(c, iam) }

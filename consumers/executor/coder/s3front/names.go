@@ -15,35 +15,25 @@ const maxKey = 1024
 // target is what a request is about: no bucket for all of them, no key for a bucket.
 type target struct{ bucket, key string }
 
-// path is the decoded path that names a target.
-func (t target) path() string {
-	switch {
-	case t.bucket == "":
-		return "/"
-	case t.key == "":
-		return "/" + t.bucket
+// decoded is the path of a request target, unescaped once. It is what is signed.
+func decoded(uri string) (string, error) {
+	raw, _, _ := strings.Cut(uri, "?")
+	path, err := url.PathUnescape(raw)
+	if err != nil || !strings.HasPrefix(raw, "/") || !utf8.ValidString(path) {
+		return "", s3err.GetAPIError(s3err.ErrInvalidURI)
 	}
-	return "/" + t.bucket + "/" + t.key
+	return path, nil
 }
 
 // parseTarget reads a request target (RFC 9112 §3.2), whose path is taken as it is: no
 // part of it is a folder, so that none is resolved or joined. What S3 can't name is
 // refused.
-func parseTarget(uri string) (target, error) {
-	raw, _, _ := strings.Cut(uri, "?")
-	if !strings.HasPrefix(raw, "/") {
-		return target{}, s3err.GetAPIError(s3err.ErrInvalidURI)
+func parseTarget(uri string) (t target, path string, err error) {
+	if path, err = decoded(uri); err != nil || path == "/" {
+		return t, path, err
 	}
-	path, err := url.PathUnescape(raw[1:])
-	if err != nil || !utf8.ValidString(path) {
-		return target{}, s3err.GetAPIError(s3err.ErrInvalidURI)
-	}
-	var t target
-	t.bucket, t.key, _ = strings.Cut(path, "/")
-	if t == (target{}) && path == "" {
-		return t, nil
-	}
-	return t, t.check()
+	t.bucket, t.key, _ = strings.Cut(path[1:], "/")
+	return t, path, t.check()
 }
 
 // check returns the error of a name that S3 has not, or nil.
@@ -53,6 +43,10 @@ func (t target) check() error {
 	}
 	if len(t.key) > maxKey {
 		return s3err.GetKeyTooLongErr(int64(len(t.key)), maxKey)
+	}
+	if strings.ContainsRune(t.key, 0) {
+		// The catalog sets names apart by it.
+		return s3err.GetAPIError(s3err.ErrInvalidURI)
 	}
 	return nil
 }

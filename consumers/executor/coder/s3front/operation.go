@@ -14,19 +14,19 @@ import (
 type level int
 
 const (
-	service level = iota
-	bucket
-	object
+	atService level = iota
+	atBucket
+	atObject
 )
 
 func (t target) level() level {
 	switch {
 	case t.bucket == "":
-		return service
+		return atService
 	case t.key == "":
-		return bucket
+		return atBucket
 	}
-	return object
+	return atObject
 }
 
 // operation is one of S3's.
@@ -110,34 +110,34 @@ const copySource = "X-Amz-Copy-Source"
 // answered are the operations that are, the more special ones first.
 func answered(c controllers.S3ApiController) []*operation {
 	return []*operation{
-		{name: "ListBuckets", level: service, method: http.MethodGet, anyRegion: true, run: c.ListBuckets},
+		{name: "ListBuckets", level: atService, method: http.MethodGet, anyRegion: true, run: c.ListBuckets},
 
-		{name: "DeleteObjects", level: bucket, method: http.MethodPost, query: []string{"delete"}, write: true, digest: true, run: c.DeleteObjects},
-		{name: "GetBucketLocation", level: bucket, method: http.MethodGet, query: []string{"location"}, anyRegion: true, run: c.GetBucketLocation},
-		{name: "ListMultipartUploads", level: bucket, method: http.MethodGet, query: []string{"uploads"}, run: c.ListMultipartUploads},
-		{name: "ListObjectsV2", level: bucket, method: http.MethodGet, query: []string{"list-type=2"}, run: c.ListObjectsV2},
-		{name: "ListObjects", level: bucket, method: http.MethodGet, run: c.ListObjects},
-		{name: "HeadBucket", level: bucket, method: http.MethodHead, anyRegion: true, run: c.HeadBucket},
-		{name: "CreateBucket", level: bucket, method: http.MethodPut, write: true, anyRegion: true, run: c.CreateBucket},
-		{name: "DeleteBucket", level: bucket, method: http.MethodDelete, write: true, run: c.DeleteBucket},
-		refuse("PostObject", bucket, http.MethodPost),
+		{name: "DeleteObjects", level: atBucket, method: http.MethodPost, query: []string{"delete"}, write: true, digest: true, run: c.DeleteObjects},
+		{name: "GetBucketLocation", level: atBucket, method: http.MethodGet, query: []string{"location"}, anyRegion: true, run: c.GetBucketLocation},
+		{name: "ListMultipartUploads", level: atBucket, method: http.MethodGet, query: []string{"uploads"}, run: c.ListMultipartUploads},
+		{name: "ListObjectsV2", level: atBucket, method: http.MethodGet, query: []string{"list-type=2"}, run: c.ListObjectsV2},
+		{name: "ListObjects", level: atBucket, method: http.MethodGet, run: c.ListObjects},
+		{name: "HeadBucket", level: atBucket, method: http.MethodHead, anyRegion: true, run: c.HeadBucket},
+		{name: "CreateBucket", level: atBucket, method: http.MethodPut, write: true, anyRegion: true, run: c.CreateBucket},
+		{name: "DeleteBucket", level: atBucket, method: http.MethodDelete, write: true, run: c.DeleteBucket},
+		refuse("PostObject", atBucket, http.MethodPost),
 
-		{name: "CreateMultipartUpload", level: object, method: http.MethodPost, query: []string{"uploads"}, write: true, run: c.CreateMultipartUpload},
-		{name: "CompleteMultipartUpload", level: object, method: http.MethodPost, query: []string{"uploadId"}, write: true, run: c.CompleteMultipartUpload},
-		{name: "UploadPartCopy", level: object, method: http.MethodPut, query: []string{"uploadId", "partNumber"}, header: copySource, write: true, run: c.UploadPartCopy},
-		{name: "UploadPart", level: object, method: http.MethodPut, query: []string{"uploadId", "partNumber"}, write: true, stream: true, run: c.UploadPart},
-		{name: "ListParts", level: object, method: http.MethodGet, query: []string{"uploadId"}, run: c.ListParts},
-		{name: "AbortMultipartUpload", level: object, method: http.MethodDelete, query: []string{"uploadId"}, write: true, run: c.AbortMultipartUpload},
-		{name: "UploadPart", level: object, method: http.MethodPut, query: []string{"partNumber"}, write: true, fault: s3err.GetInvalidArgumentErr(s3err.InvalidArgMissingUploadId, "partNumber")},
-		{name: "UploadPart", level: object, method: http.MethodPut, query: []string{"uploadId"}, write: true, fault: s3err.GetInvalidArgumentErr(s3err.InvalidArgPartNumber, "")},
+		{name: "CreateMultipartUpload", level: atObject, method: http.MethodPost, query: []string{"uploads"}, write: true, run: c.CreateMultipartUpload},
+		{name: "CompleteMultipartUpload", level: atObject, method: http.MethodPost, query: []string{"uploadId"}, write: true, run: c.CompleteMultipartUpload},
+		{name: "UploadPartCopy", level: atObject, method: http.MethodPut, query: []string{"uploadId", "partNumber"}, header: copySource, write: true, run: c.UploadPartCopy},
+		{name: "UploadPart", level: atObject, method: http.MethodPut, query: []string{"uploadId", "partNumber"}, write: true, stream: true, run: c.UploadPart},
+		{name: "ListParts", level: atObject, method: http.MethodGet, query: []string{"uploadId"}, run: c.ListParts},
+		{name: "AbortMultipartUpload", level: atObject, method: http.MethodDelete, query: []string{"uploadId"}, write: true, run: c.AbortMultipartUpload},
+		{name: "UploadPart", level: atObject, method: http.MethodPut, query: []string{"partNumber"}, write: true, fault: s3err.GetInvalidArgumentErr(s3err.InvalidArgMissingUploadId, "partNumber")},
+		{name: "UploadPart", level: atObject, method: http.MethodPut, query: []string{"uploadId"}, write: true, fault: s3err.GetInvalidArgumentErr(s3err.InvalidArgPartNumber, "")},
 
-		{name: "CopyObject", level: object, method: http.MethodPut, header: copySource, write: true, run: c.CopyObject},
-		{name: "PutObject", level: object, method: http.MethodPut, write: true, stream: true, run: c.PutObject},
-		{name: "GetObjectAttributes", level: object, method: http.MethodGet, query: []string{"attributes"}, run: c.GetObjectAttributes},
-		{name: "GetObject", level: object, method: http.MethodGet, run: c.GetObject},
-		{name: "HeadObject", level: object, method: http.MethodHead, run: c.HeadObject},
-		{name: "DeleteObject", level: object, method: http.MethodDelete, write: true, run: c.DeleteObject},
-		refuse("PostObject", object, http.MethodPost),
+		{name: "CopyObject", level: atObject, method: http.MethodPut, header: copySource, write: true, run: c.CopyObject},
+		{name: "PutObject", level: atObject, method: http.MethodPut, write: true, stream: true, run: c.PutObject},
+		{name: "GetObjectAttributes", level: atObject, method: http.MethodGet, query: []string{"attributes"}, run: c.GetObjectAttributes},
+		{name: "GetObject", level: atObject, method: http.MethodGet, run: c.GetObject},
+		{name: "HeadObject", level: atObject, method: http.MethodHead, run: c.HeadObject},
+		{name: "DeleteObject", level: atObject, method: http.MethodDelete, write: true, run: c.DeleteObject},
+		refuse("PostObject", atObject, http.MethodPost),
 	}
 }
 

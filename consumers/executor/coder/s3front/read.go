@@ -55,20 +55,20 @@ func wanted(q *request, part *int32) coder.GetInput {
 func (b *storage) GetObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
 	q := requestOf(ctx)
 	want := wanted(q, in.PartNumber)
-	r, err := b.coder.open(living(ctx), want)
+	r, err := b.coder.Get(living(ctx), want)
 	if err != nil {
 		return nil, b.refusal(ctx, q, want, err)
 	}
-	o := &r.object
+	o := &r.Object
 	out := &s3.GetObjectOutput{
-		AcceptRanges: ref("bytes"), Body: reading{r, b}, ContentLength: &r.length, ETag: quoted(o.ETag),
+		AcceptRanges: ref("bytes"), Body: reading{r, b}, ContentLength: &r.Length, ETag: quoted(o.ETag),
 		LastModified: &o.Modified, Metadata: o.Metadata, StorageClass: types.StorageClassStandard,
 		CacheControl: some(o.Headers.CacheControl), ContentDisposition: some(o.Headers.ContentDisposition),
 		ContentEncoding: some(o.Headers.ContentEncoding), ContentLanguage: some(o.Headers.ContentLanguage),
 		ContentType: some(o.Headers.ContentType), ExpiresString: some(o.Headers.Expires),
-		ContentRange: contentRange(want.Range, &r), PartsCount: partsCount(o, want.Range),
+		ContentRange: contentRange(want.Range, o, r.Offset, r.Length), PartsCount: partsCount(o, want.Range),
 	}
-	if in.ChecksumMode == types.ChecksumModeEnabled && r.whole() {
+	if in.ChecksumMode == types.ChecksumModeEnabled && r.Length == o.Size {
 		out.ChecksumType = spread(o.Checksums, &out.ChecksumCRC32, &out.ChecksumCRC32C, &out.ChecksumCRC64NVME, &out.ChecksumSHA1, &out.ChecksumSHA256)
 	}
 	return out, nil
@@ -77,16 +77,16 @@ func (b *storage) GetObject(ctx context.Context, in *s3.GetObjectInput) (*s3.Get
 // reading is the body of an answer. An error in the middle has no place in the answer:
 // it is logged, and cuts the connection.
 type reading struct {
-	opened
+	*coder.Reader
 
 	b *storage
 }
 
 // Read implements io.Reader.
 func (r reading) Read(p []byte) (int, error) {
-	n, err := r.ReadCloser.Read(p)
+	n, err := r.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = r.b.fault(context.Background(), err, subject{bucket: r.object.Bucket, key: r.object.Key})
+		err = r.b.fault(context.Background(), err, subject{bucket: r.Bucket, key: r.Key})
 	}
 	return n, err
 }
@@ -99,66 +99,50 @@ func (b *storage) HeadObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.H
 	if err != nil {
 		return nil, b.refusal(ctx, q, want, err)
 	}
-	offset, length, err := extent(&o, want.Range)
-	if err != nil {
-		return nil, b.refusal(ctx, q, want, err)
-	}
-	r := opened{object: o, offset: offset, length: length}
+	offset, length := extent(&o, want.Range)
 	out := &s3.HeadObjectOutput{
 		AcceptRanges: ref("bytes"), ContentLength: &length, ETag: quoted(o.ETag),
 		LastModified: &o.Modified, Metadata: o.Metadata, StorageClass: types.StorageClassStandard,
 		CacheControl: some(o.Headers.CacheControl), ContentDisposition: some(o.Headers.ContentDisposition),
 		ContentEncoding: some(o.Headers.ContentEncoding), ContentLanguage: some(o.Headers.ContentLanguage),
 		ContentType: some(o.Headers.ContentType), ExpiresString: some(o.Headers.Expires),
-		ContentRange: contentRange(want.Range, &r), PartsCount: partsCount(&o, want.Range),
+		ContentRange: contentRange(want.Range, &o, offset, length), PartsCount: partsCount(&o, want.Range),
 	}
-	if in.ChecksumMode == types.ChecksumModeEnabled && r.whole() {
+	if in.ChecksumMode == types.ChecksumModeEnabled && length == o.Size {
 		out.ChecksumType = spread(o.Checksums, &out.ChecksumCRC32, &out.ChecksumCRC32C, &out.ChecksumCRC64NVME, &out.ChecksumSHA1, &out.ChecksumSHA256)
 	}
 	return out, nil
 }
 
-// extent is which bytes a range of an object is.
-func extent(o *coder.Object, r coder.Range) (offset, length int64, err error) {
+// extent is which bytes of an object a range is that Head took.
+func extent(o *coder.Object, r coder.Range) (offset, length int64) {
 	switch {
-	case r.Part > 0 && len(o.Parts) == 0:
-		if r.Part > 1 {
-			return 0, 0, coder.ErrBadRange
-		}
-		return 0, o.Size, nil
 	case r.Part > 0:
 		for _, p := range o.Parts {
 			if p.Number == r.Part {
-				return offset, p.Size, nil
+				return offset, p.Size
 			}
 			offset += p.Size
 		}
-		return 0, 0, coder.ErrBadRange
+		return 0, o.Size
 	case !r.Set:
-		return 0, o.Size, nil
+		return 0, o.Size
 	case r.Last > 0:
 		length = min(r.Last, o.Size)
-		if length == 0 {
-			return 0, 0, coder.ErrBadRange
-		}
-		return o.Size - length, length, nil
-	case r.From >= o.Size:
-		return 0, 0, coder.ErrBadRange
+		return o.Size - length, length
+	case r.To < 0:
+		return r.From, o.Size - r.From
 	}
-	to := r.To
-	if to < 0 || to >= o.Size {
-		to = o.Size - 1
-	}
-	return r.From, to - r.From + 1, nil
+	return r.From, min(r.To, o.Size-1) - r.From + 1
 }
 
-// contentRange is the field that tells which bytes of the object an answer has; nil if
+// contentRange is the field that tells which bytes of an object an answer has; nil if
 // nobody asked for some.
-func contentRange(r coder.Range, o *opened) *string {
-	if !r.Set && r.Part == 0 || o.length == 0 {
+func contentRange(r coder.Range, o *coder.Object, offset, length int64) *string {
+	if !r.Set && r.Part == 0 || length == 0 {
 		return nil
 	}
-	return ref(fmt.Sprintf("bytes %d-%d/%d", o.offset, o.offset+o.length-1, o.object.Size))
+	return ref(fmt.Sprintf("bytes %d-%d/%d", offset, offset+length-1, o.Size))
 }
 
 // partsCount is how many parts an object has, for those who ask for one.
@@ -172,7 +156,7 @@ func partsCount(o *coder.Object, r coder.Range) *int32 {
 // refusal is S3's error of a read, with the headers that it has beside it.
 func (b *storage) refusal(ctx context.Context, q *request, want coder.GetInput, err error) error {
 	s := subject{bucket: q.bucket, key: q.key}
-	if !errors.Is(err, coder.ErrBadRange) && !errors.Is(err, coder.ErrNotModified) {
+	if !errors.Is(err, coder.ErrBadRange) && !errors.Is(err, coder.ErrPart) && !errors.Is(err, coder.ErrNotModified) {
 		return b.fault(ctx, err, s)
 	}
 	o, unknown := b.coder.Head(living(ctx), coder.GetInput{Bucket: q.bucket, Key: q.key})

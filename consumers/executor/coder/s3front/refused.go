@@ -2,6 +2,7 @@ package s3front
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -67,7 +68,7 @@ func refused() (ops []*operation) {
 	verbs := map[string]string{
 		http.MethodGet: "Get", http.MethodHead: "Head", http.MethodPut: "Put", http.MethodPost: "Post", http.MethodDelete: "Delete",
 	}
-	for l, subs := range map[level]map[string]string{bucket: ofBuckets, object: ofObjects} {
+	for l, subs := range map[level]map[string]string{atBucket: ofBuckets, atObject: ofObjects} {
 		for arg, name := range subs {
 			for method, verb := range verbs {
 				full := verb + name
@@ -78,6 +79,7 @@ func refused() (ops []*operation) {
 			}
 		}
 	}
+	slices.SortFunc(ops, func(a, b *operation) int { return strings.Compare(a.name, b.name) })
 	return ops
 }
 

@@ -105,16 +105,16 @@ func (b *storage) copyPart(ctx context.Context, u *coder.Upload, from coder.GetI
 	if u.Checksum == "" {
 		return b.coder.CopyPart(ctx, from, to)
 	}
-	r, err := b.coder.open(ctx, from)
+	r, err := b.coder.Get(ctx, from)
 	if err != nil {
 		return coder.Part{}, err
 	}
 	defer func() { _ = r.Close() }()
-	copied := &body{r: r, size: r.length}
+	copied := &body{r: r, size: r.Length}
 	if err := copied.use(u.Checksum); err != nil {
 		return coder.Part{}, err
 	}
-	to.Body, to.Size = copied, r.length
+	to.Body, to.Size = copied, r.Length
 	to.Verify = func(o *coder.Object, sums coder.Sums) (err error) {
 		o.Checksums, err = copied.verify(sums)
 		return err
@@ -225,7 +225,7 @@ type walk struct {
 	more    bool
 }
 
-func (w *walk) uploads(ctx context.Context, c engine, name string) error {
+func (w *walk) uploads(ctx context.Context, c *coder.Coder, name string) error {
 	if w.most == 0 {
 		_, err := c.Bucket(ctx, name)
 		return err

@@ -48,17 +48,6 @@ func onWrite(h http.Header) (coder.Conditions, error) {
 	return coder.Conditions{IfMatch: c.IfMatch, IfNoneMatch: c.IfNoneMatch}, nil
 }
 
-// unmet is S3's error of a write: an object that was to match and isn't there is
-// NoSuchKey.
-func (b *storage) unmet(ctx context.Context, q *request, c coder.Conditions, err error, s subject) error {
-	if errors.Is(err, coder.ErrPrecondition) && c.IfMatch != "" {
-		if _, gone := b.coder.Head(living(ctx), coder.GetInput{Bucket: q.bucket, Key: q.key}); errors.Is(gone, coder.ErrNoKey) {
-			err = gone
-		}
-	}
-	return b.fault(ctx, err, s)
-}
-
 // PutObject implements backend.Backend.
 func (b *storage) PutObject(ctx context.Context, in s3response.PutObjectInput) (out s3response.PutObjectOutput, err error) {
 	q := requestOf(ctx)
@@ -75,7 +64,7 @@ func (b *storage) PutObject(ctx context.Context, in s3response.PutObjectInput) (
 		},
 	})
 	if err != nil {
-		return out, b.unmet(ctx, q, met, err, subject{bucket: q.bucket, key: q.key, size: q.body.size})
+		return out, b.fault(ctx, err, subject{bucket: q.bucket, key: q.key, size: q.body.size})
 	}
 	out = s3response.PutObjectOutput{ETag: *quoted(o.ETag)}
 	out.ChecksumType = spread(o.Checksums, &out.ChecksumCRC32, &out.ChecksumCRC32C, &out.ChecksumCRC64NVME, &out.ChecksumSHA1, &out.ChecksumSHA256)
@@ -128,7 +117,7 @@ func (b *storage) DeleteObject(ctx context.Context, _ *s3.DeleteObjectInput) (*s
 	q := requestOf(ctx)
 	met := coder.Conditions{IfMatch: conditions(q.http.Header, "").IfMatch}
 	if err := b.coder.Delete(living(ctx), q.bucket, q.key, met); err != nil {
-		return nil, b.unmet(ctx, q, met, err, subject{bucket: q.bucket, key: q.key})
+		return nil, b.fault(ctx, err, subject{bucket: q.bucket, key: q.key})
 	}
 	return &s3.DeleteObjectOutput{}, nil
 }

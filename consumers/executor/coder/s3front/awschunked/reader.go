@@ -3,6 +3,7 @@ package awschunked
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"hash"
 	"io"
@@ -162,7 +163,7 @@ func (c *Reader) finish() error {
 
 // trailer reads the lines behind the last chunk, and the empty one.
 func (c *Reader) trailer() error {
-	line, err := c.line()
+	line, bare, err := c.anyLine()
 	if err != nil {
 		return err
 	}
@@ -177,6 +178,11 @@ func (c *Reader) trailer() error {
 		return ErrTrailer
 	}
 	c.value = string(bytes.TrimSpace(value))
+	if bare { // what is signed ends in LF, and some clients send it so, and then a line end
+		if line, err = c.line(); err != nil || len(line) > 0 {
+			return cmp.Or(err, ErrTrailer)
+		}
+	}
 	if c.o.Signer != nil {
 		if line, err = c.line(); err != nil {
 			return err
@@ -198,18 +204,27 @@ func (c *Reader) trailer() error {
 // line reads to a line end, which it does not return. What it returns is good until the
 // next read.
 func (c *Reader) line() ([]byte, error) {
-	line, err := c.r.ReadSlice('\n')
+	line, bare, err := c.anyLine()
+	if err == nil && bare {
+		err = ErrMalformed
+	}
+	return line, err
+}
+
+// anyLine reads a line, which may end in a bare LF.
+func (c *Reader) anyLine() (line []byte, bare bool, err error) {
+	line, err = c.r.ReadSlice('\n')
 	switch {
 	case errors.Is(err, bufio.ErrBufferFull) || len(line) > maxLine:
-		return nil, ErrMalformed
+		return nil, false, ErrMalformed
 	case err != nil:
-		return nil, cut(err)
+		return nil, false, cut(err)
 	}
-	line, ok := bytes.CutSuffix(line, []byte("\r\n"))
-	if !ok || bytes.IndexByte(line, '\r') >= 0 {
-		return nil, ErrMalformed
+	line, whole := bytes.CutSuffix(line[:len(line)-1], []byte("\r"))
+	if bytes.IndexByte(line, '\r') >= 0 {
+		return nil, false, ErrMalformed
 	}
-	return line, nil
+	return line, !whole, nil
 }
 
 // cut makes an end that comes too early ErrTruncated; other errors are the body's own.
