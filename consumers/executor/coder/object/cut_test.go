@@ -25,7 +25,7 @@ func TestStagedVersionsAreReadAndSettled(t *testing.T) {
 				if bits.OnesCount(set) < k {
 					continue
 				}
-				if tried++; k > 2 && tried%23 != 0 && os.Getenv("PENSTOCK_WHOLE") == "" {
+				if tried++; k > 1 && tried%71 != 0 && os.Getenv("PENSTOCK_WHOLE") == "" {
 					continue
 				}
 				s := whole.staged(t, n, k, func(blob int) bool { return set>>blob&1 == 1 })

@@ -25,7 +25,7 @@ func TestAnyKChunksOfSharedRebuild(t *testing.T) {
 			if size := bits.OnesCount(set); size != k && size != k-1 {
 				continue
 			}
-			if tried++; k > 4 && tried%7 != 0 && os.Getenv("PENSTOCK_WHOLE") == "" {
+			if tried++; k > 3 && tried%13 != 0 && os.Getenv("PENSTOCK_WHOLE") == "" {
 				continue
 			}
 			segment := int(set) % s.Shape.Segments()

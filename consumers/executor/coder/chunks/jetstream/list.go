@@ -28,10 +28,9 @@ func (s *Store) List(ctx context.Context, prefix, after string, limit int) ([]ch
 	whole := prefix[:strings.LastIndexByte(prefix, '/')+1]
 	err := s.each(ctx, below+toSubject.Replace(whole)+">", func(m *nats.Msg) error {
 		key := toKey.Replace(m.Subject[len(below):])
-		if !strings.HasPrefix(key, prefix) || key <= after || chunks.CheckKey(key) != nil {
-			return nil
-		}
-		if size, err := sizeOf(m.Header); err == nil { // else it is a foreign message
+		size, err := sizeOf(m.Header)
+		wanted := strings.HasPrefix(key, prefix) && key > after
+		if ours := err == nil && chunks.CheckKey(key) == nil; ours && wanted {
 			page.add(chunks.Entry{Key: key, Bytes: size})
 		}
 		return nil
