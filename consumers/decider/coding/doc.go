@@ -12,9 +12,10 @@
 // first is the configuration's.
 //
 // Samples of one size tell no parameter apart, and a belief by which chunks do not pay
-// keeps a coder at one size. Until a fit has left nothing open, what does not grow with
-// the size is therefore held for half of a request's delay at most: chunks are tried while
-// the queue is empty, and two sizes tell.
+// keeps tofec at one size. Until a fit has left nothing open, and while tasks are of more
+// than half a request, what does not grow with the size is therefore held for half of
+// a request's delay at most, and for less with each window that tells nothing: chunks
+// are tried at a greater and greater backlog, and two sizes tell.
 //
 // # What it decides
 //

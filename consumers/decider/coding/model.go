@@ -5,6 +5,7 @@ import (
 
 	"penstock/consumers/decider/coding/fit"
 	"penstock/consumers/decider/coding/threshold"
+	"penstock/schemas/control"
 )
 
 // fits brings the models of a coder's stores up to date with their histories.
@@ -16,7 +17,7 @@ func (w *decision) fits(i int) {
 		for j, store := range x.members() {
 			cells := together(s.members[j].ops[op].history)
 			all = append(all, cells...)
-			fitted = w.fit(x.Name, store, op, s.sizes[op], &s.members[j].ops[op], cells) || fitted
+			fitted = w.fit(x, store, op, s.sizes[op], &s.members[j].ops[op], cells) || fitted
 		}
 		if fitted {
 			s.resize(op, all)
@@ -26,14 +27,16 @@ func (w *decision) fits(i int) {
 
 // fit brings the model of an operation at a store up to date; false if the last fit
 // stands. Requests have that size (MB) so far.
-func (w *decision) fit(name, store string, op int, size float64, o *operation, cells []cell) bool {
+func (w *decision) fit(x *Coder, store string, op int, size float64, o *operation, cells []cell) bool {
+	name := x.Name
 	points := make([]fit.Point, len(cells))
 	for j, c := range cells {
 		points[j] = fit.Point{MB: float64(c.bytes) / float64(c.tasks) / 1e6, LeastMB: float64(max(c.smallest, 0)) / 1e6, Least: c.least, Done: c.done, Cancelled: c.cancelled}
 	}
 	prior := o.model
-	if !o.told {
-		prior = doubted(prior, size)
+	doubts := w.t.doubts(x, o, cells, size)
+	if doubts {
+		prior = doubted(prior, size, 1/float64(2+o.doubts))
 	}
 	r := fit.Fit(points, prior, fit.Options{MinSamples: w.t.config.MinSamples})
 	if r.Kept {
@@ -44,6 +47,9 @@ func (w *decision) fit(name, store string, op int, size float64, o *operation, c
 		return false
 	}
 	o.take(r)
+	if doubts && !o.told {
+		o.doubts = min(o.doubts+1, mostDoubts)
+	}
 	w.reasons.Add(Fitted, name, fitEvidence(store, op, o, &r), "%ss: %d ended and %d cancelled tasks", opNames[op], r.Done, r.Cancelled)
 	if len(r.Untold) > 0 {
 		w.reasons.Add(Untold, name, map[string]any{"store": store, "op": opNames[op]}, "%ss: sizes are too alike to tell %s apart: the last fit stands for what they leave open", opNames[op], strings.Join(r.Untold, ", "))
@@ -51,20 +57,38 @@ func (w *decision) fit(name, store string, op int, size float64, o *operation, c
 	return true
 }
 
-// doubted is a belief of which no samples have told yet how delays divide into what
-// does not grow with the size and what does: the former is held for half of the delay
-// of a whole request at most. Who believes in more keeps to large chunks, sees one size only,
-// and never learns better; who believes in less tries small ones as soon as the queue
-// is empty, and two sizes tell. To hold it for less needs no doubt: where the queue
-// grows larger chunks are taken in any case.
-func doubted(m threshold.Model, mb float64) threshold.Model {
-	half := func(base, slope *float64) {
-		if at := *base + float64(*slope*mb); *base > at/2 {
-			*base, *slope = at/2, at/2/mb
+// mostDoubts is where doubt ends.
+const mostDoubts = 18
+
+// doubts reports whether what is believed of the delays keeps a coder from learning
+// better: no samples have told yet how they divide into what grows with the size and
+// what does not, and tasks are of more than half a request. Who believes that chunks do
+// not pay asks for none, sees one size only, and keeps the belief. With smaller tasks
+// there is no need: where the queue grows, larger ones are taken in any case.
+func (t *Policy) doubts(x *Coder, o *operation, cells []cell, size float64) bool {
+	if o.told || t.config.Policy != control.CodingTOFEC || x.spread() {
+		return false
+	}
+	var tasks, bytes float64
+	for _, c := range cells {
+		tasks += float64(c.tasks)
+		bytes += float64(c.bytes)
+	}
+	return bytes > float64(tasks*size*1e6/2)
+}
+
+// doubted is a belief by which no more than a share of the delay of a whole request, of mb
+// megabytes, does not grow with the size. The share falls with each window that has
+// told nothing: small chunks are tried at a greater and greater backlog, until there are
+// two sizes, which tell.
+func doubted(m threshold.Model, mb, share float64) threshold.Model {
+	hold := func(base, slope *float64) {
+		if at := *base + float64(*slope*mb); *base > at*share {
+			*base, *slope = at*share, at*(1-share)/mb
 		}
 	}
-	half(&m.Delta, &m.DeltaPerMB)
-	half(&m.Psi, &m.PsiPerMB)
+	hold(&m.Delta, &m.DeltaPerMB)
+	hold(&m.Psi, &m.PsiPerMB)
 	return m
 }
 

@@ -67,13 +67,14 @@ func codeOperation(c *statecode.Coder, o *operation) {
 	codeModel(c, &o.model)
 	c.Bool(&o.fitted)
 	c.Bool(&o.told)
+	c.Int(&o.doubts)
 	for i := range o.intervals {
 		codeInterval(c, &o.intervals[i])
 	}
 	statecode.ListOrNil(c, &o.untold, c.Text)
 	c.Int(&o.samples)
 	m := o.model
-	if c.Err() == nil && (m.Validate() != nil && !o.fitted || min(m.Delta, m.DeltaPerMB, m.Psi, m.PsiPerMB) < 0 || o.samples < 0 || o.samples > mostTasks) {
+	if c.Err() == nil && (m.Validate() != nil && !o.fitted || min(m.Delta, m.DeltaPerMB, m.Psi, m.PsiPerMB) < 0 || o.samples < 0 || o.samples > mostTasks || o.doubts < 0 || o.doubts > mostDoubts) {
 		c.Fail("a model that isn't one")
 	}
 }

@@ -39,8 +39,9 @@ type pane struct {
 type operation struct {
 	history []pane // oldest first
 	model   threshold.Model
-	fitted  bool // the model is not the configuration's any more
-	told    bool // the samples of some fit left no parameter open
+	fitted  bool  // the model is not the configuration's any more
+	told    bool  // the samples of some fit left no parameter open
+	doubts  int64 // windows whose fit was begun in doubt, and told nothing
 	// intervals, untold and samples are those of the last fit.
 	intervals [4]fit.Interval
 	untold    []string
