@@ -74,12 +74,12 @@ func (c *Catalog) Bucket(name string) (b Bucket, err error) {
 	return b, err
 }
 
-// Buckets lists at most most buckets whose names begin with prefix and come after
-// after, by name.
-func (c *Catalog) Buckets(prefix, after string, most int) (list []Bucket, err error) {
+// Buckets lists up to limit buckets whose names begin with prefix and come after
+// another, by name.
+func (c *Catalog) Buckets(prefix, after string, limit int) (list []Bucket, err error) {
 	err = c.read(func(v *view) error {
 		cursor := v.cursor(buckets)
-		for name, value := cursor.Seek([]byte(max(prefix, after))); name != nil && len(list) < most; name, value = cursor.Next() {
+		for name, value := cursor.Seek([]byte(max(prefix, after))); name != nil && len(list) < limit; name, value = cursor.Next() {
 			if !strings.HasPrefix(string(name), prefix) {
 				break
 			}

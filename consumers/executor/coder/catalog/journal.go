@@ -89,10 +89,10 @@ func (c *Catalog) abandonAll() error {
 	}
 }
 
-// Intents lists at most most open intents with ids after after, by id.
-func (c *Catalog) Intents(after string, most int) (list []Intent, err error) {
+// Intents lists up to limit open intents with ids after another, by id.
+func (c *Catalog) Intents(after string, limit int) (list []Intent, err error) {
 	err = c.each(intents, after, func(id string, value []byte) (bool, error) {
-		if len(list) >= most {
+		if len(list) >= limit {
 			return false, nil
 		}
 		i, err := decodeIntent(id, value)
@@ -102,10 +102,10 @@ func (c *Catalog) Intents(after string, most int) (list []Intent, err error) {
 	return list, err
 }
 
-// Rests lists at most most versions after after with something left to do, by id.
-func (c *Catalog) Rests(after string, most int) (list []Resting, err error) {
+// Rests lists up to limit versions with something left to do and ids after another, by id.
+func (c *Catalog) Rests(after string, limit int) (list []Resting, err error) {
 	err = c.each(rests, after, func(id string, value []byte) (bool, error) {
-		if len(list) >= most {
+		if len(list) >= limit {
 			return false, nil
 		}
 		r, err := decodeRest(value)
@@ -119,12 +119,13 @@ func (c *Catalog) Rests(after string, most int) (list []Resting, err error) {
 // transaction is short.
 const passMost = 4096
 
-// Deletes lists at most most blobs of a store to delete, with keys after after, by key.
-// Blobs that a reader holds are left out, so that fewer than most don't mean the end;
-// next does: the key to go on after, empty at the end.
-func (c *Catalog) Deletes(store, after string, most int) (list []Deletion, next string, err error) {
-	if checkName("store", store, maxStore) != nil || most <= 0 {
-		return nil, "", nil
+// Deletes lists up to limit blobs of a store to delete, with keys after another, by key.
+// Blobs that a reader holds are left out, so that fewer than limit don't mean the end;
+// next does: the key to go on after, empty at the end. It returns ErrInput for a store
+// without a name.
+func (c *Catalog) Deletes(store, after string, limit int) (list []Deletion, next string, err error) {
+	if err := checkName("store", store, maxStore); err != nil || limit <= 0 {
+		return nil, "", err
 	}
 	within := join(store, "")
 	start := join(store, after)
@@ -135,7 +136,7 @@ func (c *Catalog) Deletes(store, after string, most int) (list []Deletion, next 
 			if bytes.Equal(key, start) {
 				continue
 			}
-			if len(seen) == most+passMost {
+			if len(seen) == limit+passMost {
 				return nil
 			}
 			d, err := decodeDeletion(key, value)
@@ -149,8 +150,8 @@ func (c *Catalog) Deletes(store, after string, most int) (list []Deletion, next 
 	if err != nil {
 		return nil, "", err
 	}
-	list, passed := c.holds.free(seen, most)
-	if passed < len(seen) || len(seen) == most+passMost {
+	list, passed := c.holds.free(seen, limit)
+	if passed < len(seen) || len(seen) == limit+passMost {
 		next = seen[passed-1].Place.Key
 	}
 	return list, next, nil

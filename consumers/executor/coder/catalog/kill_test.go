@@ -113,7 +113,7 @@ func victimStep(c *catalog.Catalog, w, i int, key, id string, say func(...any)) 
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "catalog")
-	kills := 8
+	kills := 6
 	if os.Getenv("PENSTOCK_WHOLE") != "" {
 		kills = 100
 	}

@@ -32,11 +32,11 @@ func TestAgainstModel(t *testing.T) {
 		chance := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		d := catalogtest.NewDriver(c, chance.IntN)
 		defer func() { _ = d.Catalog.Close() }()
-		for n := range rapid.IntRange(1, 400).Draw(t, "steps") {
+		for n := range rapid.IntRange(50, 250).Draw(t, "steps") {
 			if err := d.Step(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if n%16 == 15 {
+			if n%25 == 24 {
 				if err := d.Verify(t.Context()); err != nil {
 					t.Fatal(err)
 				}

@@ -192,17 +192,17 @@ func (v *view) eachPart(row []byte, after int, f func(key []byte, p Part) (bool,
 	return nil
 }
 
-// Parts lists at most most parts with numbers after after, ascending, and tells whether
+// Parts lists up to limit parts with numbers after another, ascending, and tells whether
 // there are more. It returns ErrNoBucket, ErrNoUpload.
-func (c *Catalog) Parts(bucket, key, upload string, after, most int) (list []Part, more bool, err error) {
+func (c *Catalog) Parts(bucket, key, upload string, after, limit int) (list []Part, more bool, err error) {
 	err = c.read(func(v *view) error {
 		row, _, err := v.upload(bucket, key, upload)
 		if err != nil {
 			return err
 		}
 		return v.eachPart(row, min(max(after, 0), maxPart), func(_ []byte, p Part) (bool, error) {
-			if len(list) >= most {
-				more = most > 0
+			if len(list) >= limit {
+				more = limit > 0
 				return false, nil
 			}
 			list = append(list, p)

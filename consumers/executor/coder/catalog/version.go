@@ -152,14 +152,14 @@ func (c *Catalog) Version(id string) (version *object.Version, rest Rest, err er
 	return version, rest, err
 }
 
-// Versions lists at most most ids of versions after after, ascending: of records and
-// of parts.
-func (c *Catalog) Versions(after string, most int) (ids []string, err error) {
+// Versions lists up to limit ids of versions after another, ascending: of records and of
+// parts.
+func (c *Catalog) Versions(after string, limit int) (ids []string, err error) {
 	err = c.each(versions, after, func(id string, _ []byte) (bool, error) {
-		if len(ids) < most {
+		if len(ids) < limit {
 			ids = append(ids, id)
 		}
-		return len(ids) < most, nil
+		return len(ids) < limit, nil
 	})
 	return ids, err
 }

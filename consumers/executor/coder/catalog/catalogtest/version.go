@@ -3,11 +3,21 @@
 package catalogtest
 
 import (
+	"flag"
 	"fmt"
+	"os"
 	"time"
 
 	"penstock/consumers/executor/coder/object"
 )
+
+// FewerChecks makes rapid run 20 checks of each property rather than 100, which are of many
+// steps each, unless PENSTOCK_WHOLE asks for all.
+func FewerChecks() {
+	if os.Getenv("PENSTOCK_WHOLE") == "" {
+		_ = flag.Set("rapid.checks", "20") // of no effect on a test binary without rapid
+	}
+}
 
 // Epoch is when everything in these tests begins.
 var Epoch = time.Date(2015, 5, 17, 10, 0, 0, 0, time.UTC)

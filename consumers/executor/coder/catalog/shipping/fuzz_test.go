@@ -115,7 +115,9 @@ func TestNames(t *testing.T) {
 // TestCovered counts, for each change, the stores that have it.
 func TestCovered(t *testing.T) {
 	t.Parallel()
-	log := func(first, last uint64) name { return name{kind: kindLog, term: 1, first: first, last: last, bytes: 10} }
+	log := func(first, last uint64) name {
+		return name{kind: kindLog, term: 1, first: first, last: last, bytes: 10}
+	}
 	snap := func(term uint32, from uint64) name { return name{kind: kindSnapshot, term: term, first: from} }
 	for what, tc := range map[string]struct {
 		stores [][]name

@@ -20,7 +20,10 @@ import (
 	"penstock/consumers/executor/coder/object"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	catalogtest.FewerChecks()
+	goleak.VerifyTestMain(m)
+}
 
 var errAway = errors.New("store is away")
 

@@ -250,14 +250,11 @@ func (r *rebuilder) changes(ctx context.Context) error {
 		at := r.file.Seq()
 		list, more, err := r.log.after(ctx, at)
 		r.report.Torn = r.log.torn
-		switch {
-		case err != nil && !r.o.Partial, err != nil && !errors.Is(err, ErrTorn) && !errors.Is(err, ErrGap):
+		if r.o.Partial && (errors.Is(err, ErrTorn) || errors.Is(err, ErrGap)) {
+			r.report.Lost, more, err = at+1, false, nil
+		}
+		if err != nil || !more {
 			return err
-		case err != nil:
-			r.report.Lost = at + 1
-			return nil
-		case !more:
-			return nil
 		}
 		if err := r.file.Changes(list); err != nil {
 			return err

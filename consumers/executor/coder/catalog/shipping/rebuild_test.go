@@ -57,7 +57,7 @@ func TestRebuildGivesTheCatalog(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- s.Run(ctx) }()
 		d := catalogtest.NewDriver(c, chance.IntN)
-		for range rapid.IntRange(0, 200).Draw(rt, "steps") {
+		for range rapid.IntRange(40, 150).Draw(rt, "steps") {
 			must(rt, d.Step(t.Context()))
 			if chance.IntN(30) == 0 {
 				must(rt, s.Sync(t.Context()))
@@ -139,7 +139,7 @@ func TestRebuildRefusesWhatIsTorn(t *testing.T) {
 	keys := flakies[0].keys(t)
 	key := keys[len(keys)/2]
 	whole := flakies[0].read(t, key)
-	for i := 0; i < len(whole); i += 3 {
+	for i := 0; i < len(whole); i += 7 {
 		torn := bytes.Clone(whole)
 		torn[i] ^= 0x20
 		flakies[0].write(t, key, torn)
@@ -153,7 +153,7 @@ func TestRebuildRefusesWhatIsTorn(t *testing.T) {
 		if _, err := os.Stat(o.Path); err == nil {
 			t.Fatal("a file was made")
 		}
-		if i%66 != 0 {
+		if i%98 != 0 {
 			continue
 		}
 		o.Partial = true

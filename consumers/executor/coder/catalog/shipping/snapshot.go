@@ -54,6 +54,7 @@ func (s *Shipper) snapshots(ctx context.Context) error {
 // its log can stand alone. It gives the snapshot on which it does, 0 for none.
 func (s *Shipper) survey(ctx context.Context) (from uint64) {
 	id := s.o.Catalog.Identity()
+	upTo := s.at() // what is shipped meanwhile may not be listed, and is known to be there
 	var stores [][]name
 	for _, a := range ask(ctx, s.o.Stores, s.o.Patience, func(ctx context.Context, store chunks.Store) ([]name, error) {
 		names, _, err := listing(ctx, store, id.Coder)
@@ -65,7 +66,7 @@ func (s *Shipper) survey(ctx context.Context) (from uint64) {
 		stores = append(stores, a.value)
 	}
 	s.change(func() {
-		c := covered(stores, s.o.Need, id.Term, s.shipped)
+		c := covered(stores, s.o.Need, id.Term, upTo)
 		if c.whole {
 			from = c.from
 		}
