@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // Store keeps blobs. All methods may be called by many goroutines. When ctx ends they
@@ -26,6 +27,15 @@ type Store interface {
 	// after, in ascending order of bytes. Fewer than limit means that there are no
 	// more. Blobs that come or go meanwhile may or may not be listed; others are.
 	List(ctx context.Context, prefix, after string, limit int) ([]Entry, error)
+}
+
+// Tidier is a store in which somebody who dies in a Put can leave what is no blob and
+// takes room: parts of it.
+type Tidier interface {
+	Store
+	// Tidy removes what was left before a time, and says of how many Puts. The time must
+	// lie so far back that none of those is still going on.
+	Tidy(ctx context.Context, before time.Time) (int, error)
 }
 
 // Entry is a blob in a listing.

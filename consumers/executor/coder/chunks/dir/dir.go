@@ -101,7 +101,8 @@ func (s *Store) place(from, to string) error {
 		if err = s.root.MkdirAll(folder, 0o750); err == nil {
 			err = s.root.Rename(from, to)
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		// A folder that goes while it is made may also be told to be there already.
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			break
 		}
 	}

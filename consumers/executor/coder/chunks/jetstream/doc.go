@@ -11,8 +11,8 @@
 // expected, so that of writers at once each knows whose pieces it has to purge.
 //
 // A listing reads the headers of all entries below the whole parts of its prefix, since
-// a stream has no order of subjects: prefixes that end in a slash and name few blobs are
-// listed best.
+// a stream has no order of subjects. The pages after its first are served from what that
+// one saw, for a minute and 100,000 blobs: what was put since then is not in them.
 //
 // States: open until Close, which waits for what is being tidied up; the connection is
 // the caller's. With several replicas the leader answers, so that what a write was

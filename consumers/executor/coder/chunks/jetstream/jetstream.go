@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"penstock/consumers/executor/coder/chunks"
+	"penstock/infra/clock"
 )
 
 const (
@@ -37,6 +38,8 @@ type Options struct {
 	Replicas int
 	// Timeout is how long the server may be silent. Defaults to 10 s.
 	Timeout time.Duration
+	// Clock tells how old a listing is. Defaults to the machine's.
+	Clock clock.Clock
 	// Count is called with a reason: "pieces-left". Defaults to nothing.
 	Count func(reason string, n int64)
 }
@@ -49,10 +52,11 @@ type Store struct {
 	stream  jetstream.Stream
 	piece   int // bytes
 	buffers sync.Pool
+	seen    lastSeen
 	tidying sync.WaitGroup
 }
 
-var _ chunks.Store = (*Store)(nil)
+var _ chunks.Tidier = (*Store)(nil)
 
 var bucketName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
@@ -63,6 +67,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	o.Replicas = cmp.Or(o.Replicas, 1)
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	if o.Clock == nil {
+		o.Clock = clock.System()
+	}
 	if o.Count == nil {
 		o.Count = func(string, int64) {}
 	}

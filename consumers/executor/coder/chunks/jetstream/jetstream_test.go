@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"penstock/consumers/executor/coder/chunks/chunkstest"
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/clock"
 )
 
 var buckets atomic.Int64
@@ -48,6 +50,21 @@ func TestSuite(t *testing.T) {
 	chunkstest.Suite(t, func(t *testing.T) chunks.Store { return open(t, js) })
 }
 
+// TestReadsByTheLeader: a stream without direct reads, as one with several replicas is.
+func TestReadsByTheLeader(t *testing.T) {
+	js := connect(t)
+	chunkstest.Suite(t, func(t *testing.T) chunks.Store {
+		bucket := fmt.Sprintf("led-%d", buckets.Add(1))
+		_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
+			Name: "CHUNKS_" + bucket, Subjects: []string{"$CHUNKS." + bucket + ".>"}, AllowRollup: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return openBucket(t, js, bucket)
+	})
+}
+
 func bytesOf(t *testing.T, seed byte, n int64) []byte {
 	t.Helper()
 	b, err := io.ReadAll(chunkstest.Noise(seed, n))
@@ -55,6 +72,52 @@ func bytesOf(t *testing.T, seed byte, n int64) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// TestPagesGoOnInWhatWasSeen: for a minute, in order, each blob once, by one listing; a
+// listing from the beginning, or later, sees what is there.
+func TestPagesGoOnInWhatWasSeen(t *testing.T) {
+	c := clock.NewManual(time.Unix(1e9, 0))
+	s, err := Open(t.Context(), Options{Name: "stream", Bucket: "pages", JS: connect(t), Clock: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(key string) {
+		t.Helper()
+		if err := s.Put(t.Context(), key, strings.NewReader("x"), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range []string{"a", "b", "c", "d", "e"} {
+		put(key)
+	}
+	page := func(after string, limit int, want ...string) {
+		t.Helper()
+		l, err := s.List(t.Context(), "", after, limit)
+		var got []string
+		for _, e := range l {
+			got = append(got, e.Key)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("after %q: %v, want %v, %v", after, got, want, err)
+		}
+	}
+	page("", 2, "a", "b")
+	put("bb")
+	page("b", 2, "c", "d") // what was seen
+	page("c", 1, "d")      // another place
+	page("", 2, "a", "b")
+	page("b", 2, "bb", "c")
+	put("cc")
+	c.Advance(fresh + 1)
+	page("c", 2, "cc", "d") // too long ago
+	page("d", 1, "e")
+	put("f")
+	page("e", 9) // it had ended
+	page("e", 9, "f")
+	page("d", 9, "e", "f")
+	s.seen.put(seen{prefix: "", after: "b", entries: []chunks.Entry{{Key: "only"}}, cut: true, at: c.Now()})
+	page("b", 2, "bb", "c") // there were more than it kept
 }
 
 // messages counts what the stream holds.

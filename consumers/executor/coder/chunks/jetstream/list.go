@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,9 +21,27 @@ func (s *Store) List(ctx context.Context, prefix, after string, limit int) ([]ch
 	if err := chunks.CheckRange(0, int64(limit)); err != nil {
 		return nil, err
 	}
-	if limit == 0 || !possible(prefix) {
-		return nil, ctx.Err()
+	if err := ctx.Err(); err != nil || limit == 0 || !possible(prefix) {
+		return nil, err
 	}
+	now := s.o.Clock.Now()
+	l, ok := s.seen.take(prefix, after, limit, now)
+	if !ok {
+		var err error
+		if l, err = s.scan(ctx, prefix, after, max(limit, keep)); err != nil {
+			return nil, fmt.Errorf("list %s: %w", prefix, ended(ctx, err))
+		}
+	}
+	found := l.entries[:min(limit, len(l.entries))]
+	if l.entries = l.entries[len(found):]; len(found) == limit { // somebody may go on
+		l.prefix, l.after, l.at = prefix, found[len(found)-1].Key, now
+		s.seen.put(l)
+	}
+	return found, nil
+}
+
+// scan reads all entries that a prefix may have, and keeps the first after after.
+func (s *Store) scan(ctx context.Context, prefix, after string, limit int) (seen, error) {
 	page := page{limit: limit}
 	below := s.root + ".b."
 	whole := prefix[:strings.LastIndexByte(prefix, '/')+1]
@@ -35,10 +54,48 @@ func (s *Store) List(ctx context.Context, prefix, after string, limit int) ([]ch
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", prefix, ended(ctx, err))
+	first := page.first()
+	return seen{entries: first, cut: page.cut}, err
+}
+
+const (
+	// keep is how many entries of a scan serve the pages that come after the first.
+	keep = 100_000
+	// fresh is how long they do.
+	fresh = time.Minute
+)
+
+// seen is what a scan saw beyond the page that it was made for. A listing that goes on
+// where that page ended goes on in it: without, each page would scan all blobs.
+type seen struct {
+	prefix, after string
+	entries       []chunks.Entry
+	cut           bool // there were more
+	at            time.Time
+}
+
+// lastSeen is that of the last scan that saw more than it was asked for.
+type lastSeen struct {
+	mu sync.Mutex
+	seen
+}
+
+func (l *lastSeen) put(s seen) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen = s
+}
+
+// take gives what goes on after a key, if that is there and enough.
+func (l *lastSeen) take(prefix, after string, limit int, now time.Time) (seen, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.seen
+	if after == "" || s.prefix != prefix || s.after != after || now.Sub(s.at) > fresh || s.cut && len(s.entries) < limit {
+		return seen{}, false
 	}
-	return page.first(), nil
+	l.seen = seen{}
+	return s, true
 }
 
 // possible tells whether keys may begin so: a subject that can't be must not be asked for.
@@ -51,6 +108,7 @@ func possible(prefix string) bool {
 type page struct {
 	limit   int
 	entries []chunks.Entry
+	cut     bool // there were more
 }
 
 func (p *page) add(e chunks.Entry) {
@@ -61,6 +119,7 @@ func (p *page) add(e chunks.Entry) {
 
 func (p *page) first() []chunks.Entry {
 	slices.SortFunc(p.entries, func(a, b chunks.Entry) int { return strings.Compare(a.Key, b.Key) })
+	p.cut = p.cut || len(p.entries) > p.limit
 	return p.entries[:min(p.limit, len(p.entries))]
 }
 

@@ -25,7 +25,7 @@ type Store struct {
 	tidying sync.WaitGroup
 }
 
-var _ chunks.Store = (*Store)(nil)
+var _ chunks.Tidier = (*Store)(nil)
 
 // New makes a store of a bucket. Nothing is sent. ErrOption.
 func New(o Options) (*Store, error) {
