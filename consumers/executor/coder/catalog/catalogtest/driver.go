@@ -158,6 +158,10 @@ func (d *Driver) giveUp(ctx context.Context) error {
 		return nil
 	}
 	id := pick(d, sorted(d.intents))
+	if d.Pick(3) == 0 {
+		delete(d.intents, id)
+		return expect("forget", d.Catalog.Forget(ctx, id, "none", id), nil)
+	}
 	d.abandon(id)
 	return expect("abandon", d.Catalog.Abandon(ctx, id, "none", id), nil)
 }
@@ -180,6 +184,12 @@ func (d *Driver) drop(versions []string) {
 	}
 }
 
+// spares are places of a version's intent that no store was asked to write, and that some
+// store was, which the version has neither of.
+func spares(id string) (unwritten, written object.Place) {
+	return object.Place{Store: "s7", Key: id + ".7"}, object.Place{Store: "s8", Key: id + ".8"}
+}
+
 // written is a version with an open intent, and perhaps blobs that are still to come.
 func (d *Driver) written(ctx context.Context) (v *object.Version, rest catalog.Rest, err error) {
 	id := d.id()
@@ -187,13 +197,18 @@ func (d *Driver) written(ctx context.Context) (v *object.Version, rest catalog.R
 	if len(v.Places) > 0 && d.Pick(3) == 0 {
 		rest = catalog.Rest{Staged: d.Pick(2) == 0, Lacking: []int{d.Pick(len(v.Places))}}
 	}
-	return v, rest, d.begun(ctx, id, v)
+	intent := *v
+	unwritten, written := spares(id)
+	intent.Places = append(slices.Clone(v.Places), unwritten, written)
+	return v, rest, d.begun(ctx, id, &intent)
 }
 
 // committed is what becomes of a version that was put.
 func (d *Driver) committed(v *object.Version, rest catalog.Rest) {
 	delete(d.intents, v.ID)
 	d.docs[v.ID] = v
+	_, written := spares(v.ID)
+	d.deletes[written] = true
 	if !rest.None() {
 		d.rests[v.ID] = rest
 	}
@@ -207,8 +222,9 @@ func (d *Driver) put(ctx context.Context) error {
 	}
 	at := [2]string{bucket, key}
 	old, there := d.objects[at]
+	unwritten, _ := spares(v.ID)
 	in := catalog.PutInput{
-		Bucket: bucket, Version: v, Intents: []string{v.ID}, Rest: rest,
+		Bucket: bucket, Version: v, Intents: []string{v.ID}, Unwritten: []object.Place{unwritten}, Rest: rest,
 		Record: catalog.Record{
 			Key: key, Size: v.Shape.Size, ETag: v.ID, Modified: Epoch, Metadata: map[string]string{"x": key, "a": "b"},
 			Headers: catalog.Headers{ContentType: "text/plain"}, Checksums: []catalog.Checksum{{Algorithm: "CRC32C", Value: "AAAA"}},

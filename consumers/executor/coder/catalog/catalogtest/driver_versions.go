@@ -135,8 +135,9 @@ func (d *Driver) putPart(ctx context.Context) error {
 		return err
 	}
 	number := 1 + d.Pick(7)
+	unwritten, _ := spares(v.ID)
 	in := catalog.PartInput{
-		Bucket: at[0], Key: at[1], Upload: at[2], Version: v, Intents: []string{v.ID}, Rest: rest,
+		Bucket: at[0], Key: at[1], Upload: at[2], Version: v, Intents: []string{v.ID}, Unwritten: []object.Place{unwritten}, Rest: rest,
 		Part: catalog.Part{Number: number, Size: v.Shape.Size, ETag: v.ETag, Modified: Epoch},
 	}
 	if err := expect("put part", d.Catalog.PutPart(ctx, in), want); err != nil || want != nil {

@@ -18,7 +18,8 @@ type cover struct {
 }
 
 // covered finds what the stores have, by the names of their blobs. The catalog of term 1
-// began empty, those of later terms with a snapshot.
+// began empty, those of later terms with a snapshot. One may be of after upTo: a process
+// that dies may not have noted the last that it shipped.
 func covered(stores [][]name, need int, term uint32, upTo uint64) cover {
 	manifests := make(map[uint64]int)
 	if term == 1 {
@@ -26,7 +27,7 @@ func covered(stores [][]name, need int, term uint32, upTo uint64) cover {
 	}
 	for _, names := range stores {
 		for _, n := range names {
-			if n.kind == kindSnapshot && n.term == term && n.first <= upTo {
+			if n.kind == kindSnapshot && n.term == term {
 				manifests[n.first]++
 			}
 		}

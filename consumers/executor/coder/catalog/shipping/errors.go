@@ -3,6 +3,10 @@ package shipping
 import "errors"
 
 var (
+	// ErrBehind is returned by Claim when the stores have later changes of this very
+	// instance: the catalog's file was put back to an older one. Nothing was written.
+	// Rebuild takes what the stores have.
+	ErrBehind = errors.New("stores have later changes than the catalog")
 	// ErrGap is returned by Rebuild when changes are missing between others. No file
 	// was made, but the stores' marker is the new owner's.
 	ErrGap = errors.New("changes are missing in the log")

@@ -139,7 +139,7 @@ func TestCovered(t *testing.T) {
 		"snapshot in too few":     {[][]name{{snap(1, 4), log(5, 6)}, {log(5, 6)}}, 2, 1, 6, false, 0},
 		"later term, no snapshot": {[][]name{{log(1, 6)}}, 1, 2, 6, false, 0},
 		"later term":              {[][]name{{snap(2, 6), snap(1, 6)}}, 1, 2, 6, true, 6},
-		"snapshot of the future":  {[][]name{{snap(2, 9)}}, 1, 2, 6, false, 0},
+		"snapshot after it":       {[][]name{{snap(2, 9)}}, 1, 2, 6, true, 9},
 	} {
 		got := covered(tc.stores, tc.need, tc.term, tc.upTo)
 		if got.whole != tc.want || got.from != tc.from {

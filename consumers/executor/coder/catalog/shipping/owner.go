@@ -2,6 +2,7 @@ package shipping
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,25 +13,44 @@ import (
 // Claim makes the catalog the stores' owner, before anything is served or shipped: it
 // reads the markers, writes its own where there is none or one of a term before, and reads
 // again. It returns ErrOwned if the stores belong to another instance, or hold a log and
-// the catalog is a fresh one: Rebuild takes over. It returns ErrStores if too few answer.
+// the catalog is a fresh one: Rebuild takes over. It returns ErrBehind if they have
+// changes that the catalog lacks, and ErrStores if too few answer.
 func (s *Shipper) Claim(ctx context.Context) error {
-	ours := s.o.Catalog.Identity()
-	fresh := ours.Term == 1 && s.o.Catalog.Seq() == 0
+	ours, seq := s.o.Catalog.Identity(), s.o.Catalog.Seq()
 	markers := ask(ctx, s.o.Stores, s.o.Patience, func(ctx context.Context, store chunks.Store) (catalog.Identity, error) {
 		marker, err := owner(ctx, store, ours.Coder)
-		if err != nil || !fresh || marker != (catalog.Identity{}) {
+		if err != nil || supersedes(marker, ours) {
 			return marker, err
 		}
-		list, err := store.List(ctx, logPrefix(ours.Coder), "", 1)
-		if err == nil && len(list) > 0 {
-			err = fmt.Errorf("%w: %s has a log and no marker", ErrOwned, store.Name())
+		names, others, err := listing(ctx, store, ours.Coder)
+		if err != nil {
+			return marker, err
 		}
-		return marker, err
+		return marker, lacking(store, ours, marker, seq, names, others)
 	})
+	for _, m := range markers {
+		if errors.Is(m.err, ErrOwned) || errors.Is(m.err, ErrBehind) {
+			return m.err
+		}
+	}
 	if err := verdict(markers, ours, s.o.Need); err != nil {
 		return err
 	}
 	return mark(ctx, s.o.Stores, s.o.Need, s.o.Patience, ours)
+}
+
+// lacking returns an error if a store that nobody else owns has a log that the catalog
+// can't go on from.
+func lacking(store chunks.Store, ours, marker catalog.Identity, seq uint64, names []name, others int) error {
+	if marker == (catalog.Identity{}) && ours.Term == 1 && seq == 0 && len(names)+others > 0 {
+		return fmt.Errorf("%w: %s has a log and no marker", ErrOwned, store.Name())
+	}
+	for _, n := range names {
+		if n.term == ours.Term && max(n.first, n.last) > seq {
+			return fmt.Errorf("%w: %s has %s, the catalog's last is %d", ErrBehind, store.Name(), n.key(ours.Coder), seq)
+		}
+	}
+	return nil
 }
 
 // mark writes a marker into all stores and sees to it that nobody else's came after.

@@ -2,6 +2,7 @@ package shipping_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -249,6 +250,36 @@ func TestRestart(t *testing.T) {
 	must(t, stop())
 	again, _ := rebuilt(t, 1, list)
 	must(t, catalog.Compare(c, again))
+}
+
+// TestPutBack puts an older file in the place of a catalog's: it would give the numbers of
+// changes that were shipped to others.
+func TestPutBack(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "catalog")
+	_, list := stores(1)
+	o := catalog.Options{Coder: "objects", NoSync: true}
+	c, err := catalog.Open(path, o)
+	must(t, err)
+	put(t, c, 0, 5)
+	must(t, c.Close())
+	old, err := os.ReadFile(path)
+	must(t, err)
+	c, err = catalog.Open(path, o)
+	must(t, err)
+	s, stop := ship(t, quick(c, 1, list))
+	put(t, c, 5, 5)
+	must(t, s.Sync(t.Context()))
+	must(t, stop())
+	must(t, c.Close())
+	must(t, os.WriteFile(path, old, 0o600))
+	s, err = shipping.New(quick(open(t, path), 1, list))
+	must(t, err)
+	wants(t, s.Claim(t.Context()), shipping.ErrBehind)
+	again, _ := rebuilt(t, 1, list)
+	if got := again.Stats().Objects; got != 10 {
+		t.Errorf("%d objects, want 10", got)
+	}
 }
 
 func TestOptions(t *testing.T) {
