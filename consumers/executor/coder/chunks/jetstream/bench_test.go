@@ -6,9 +6,17 @@ import (
 	"testing"
 
 	"penstock/consumers/executor/coder/chunks/chunkstest"
+	"penstock/infra/bus"
+	"penstock/infra/bus/bustest"
 )
 
 func BenchmarkStore(b *testing.B) { chunkstest.Bench(b, open(b, connect(b))) }
+
+// BenchmarkSynced is over a bus that syncs before it acknowledges, as by default.
+func BenchmarkSynced(b *testing.B) {
+	synced := bustest.Start(b, func(o *bus.Options) { o.Sync = bus.SyncAlways })
+	chunkstest.Bench(b, open(b, bustest.Client(b, synced).JS))
+}
 
 // BenchmarkList is all of 20,000 blobs by pages of 1,000, and the 78 below one of the
 // prefixes that a coder lists by.
