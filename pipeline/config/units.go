@@ -86,6 +86,12 @@ func parseSize(s string) (int64, error) {
 	return 0, fmt.Errorf("expected %s", expectedSize)
 }
 
+// UnmarshalText reads a rate, for options of the command line.
+func (r *Rate) UnmarshalText(b []byte) (err error) {
+	*r, err = parseRate(string(b))
+	return err
+}
+
 const expectedRate = "a rate such as 117MB/h (per s, m, h or d), or 0"
 
 func parseRate(s string) (Rate, error) {

@@ -120,7 +120,7 @@ func (c *Coder) start(ctx context.Context, v *alone, x *config.Coder) (_ string,
 	if err := meter.watch(v.registry, one); err != nil {
 		return "", err
 	}
-	where, err := c.doors(v, x, one, log)
+	where, err := c.doors(v, x, one, chooser, log)
 	if err != nil {
 		return "", err
 	}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"penstock/consumers/executor/coder"
+	"penstock/consumers/executor/coder/admin"
+	"penstock/consumers/executor/coder/codes"
 	"penstock/consumers/executor/coder/queue"
 	"penstock/consumers/executor/coder/s3front"
 	"penstock/consumers/executor/coder/tasklog"
@@ -14,8 +16,8 @@ import (
 	"penstock/pipeline/config"
 )
 
-// doors opens the S3 API, and returns where it answers.
-func (c *Coder) doors(v *alone, x *config.Coder, one *coder.Coder, log *tasklog.Log) (string, error) {
+// doors opens the S3 API and the operator's, and returns where they answer.
+func (c *Coder) doors(v *alone, x *config.Coder, one *coder.Coder, chooser *codes.Chooser, log *tasklog.Log) (string, error) {
 	front, err := c.front(x, one, log)
 	if err != nil {
 		return "", fmt.Errorf("coder %s: %w", x.Name, err)
@@ -25,7 +27,24 @@ func (c *Coder) doors(v *alone, x *config.Coder, one *coder.Coder, log *tasklog.
 		where = "https://" + front.Addr()
 	}
 	v.parts.Start("front", front.Run)
-	return where, nil
+	if x.Admin == "" {
+		return where, nil
+	}
+	token, err := secretFile("coders.token_file", x.TokenFile)
+	if err != nil {
+		return "", err
+	}
+	part := c.part("admin")
+	o := admin.Options{Coder: one, Codes: chooser, Listen: x.Admin, Name: x.Name, Layout: x.LayoutName(), Logger: &part}
+	if token != "" {
+		o.Tokens = []string{token}
+	}
+	desk, err := admin.New(o)
+	if err != nil {
+		return "", fmt.Errorf("coder %s: %w", x.Name, err)
+	}
+	v.parts.Start("admin", desk.Run)
+	return where + ", status at http://" + desk.Addr(), nil
 }
 
 // front makes the S3 API.

@@ -5,7 +5,9 @@ import (
 )
 
 type coderCmd struct {
-	Run coderRunCmd `cmd:"" default:"withargs" help:"Serve objects by an S3 API; without a word after coder it is this."`
+	Run    coderRunCmd    `cmd:"" default:"withargs" help:"Serve objects by an S3 API; without a word after coder it is this."`
+	Status coderStatusCmd `cmd:"" help:"What a running coder holds, its queue, its codes and its stores."`
+	Scrub  coderScrubCmd  `cmd:"" help:"Read and check every strip of every object of a running coder."`
 }
 
 type coderRunCmd struct {
@@ -31,6 +33,8 @@ func (coderCmd) Help() string {
 	return `Examples:
   penstock coder -c penstock.yaml --nats nats://127.0.0.1:4222
   penstock coder -c penstock.yaml --nats nats://127.0.0.1:4222 --coder objects --state /var/lib/penstock/objects
+  penstock coder status -c penstock.yaml
+  penstock coder scrub -c penstock.yaml --repair
 
 It answers S3 clients, and keeps objects as chunks in the stores of the configuration;
 docs/coding.md tells how. Without the bus it goes on with the codes last in force.`

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"penstock/consumers/executor/coder"
+	"penstock/consumers/executor/coder/admin"
+	"penstock/pipeline/config"
+	"penstock/pipeline/report"
+	"penstock/pipeline/topology"
+)
+
+// coderFlags find the address at which a running coder answers its operator.
+type coderFlags struct {
+	Config string `short:"c" required:"" help:"The configuration." type:"existingfile"`
+	Coder  string `help:"Its name among coders of the configuration, if there are several." placeholder:"NAME"`
+	Admin  string `help:"Where it answers, instead of the configuration's." placeholder:"HOST:PORT"`
+}
+
+func (f *coderFlags) client() (*admin.Client, error) {
+	cfg, err := config.Load(f.Config)
+	if err != nil {
+		return nil, err
+	}
+	x, err := topology.CoderOf(cfg, f.Coder)
+	if err != nil {
+		return nil, err
+	}
+	c := &admin.Client{Addr: x.Admin}
+	if f.Admin != "" {
+		c.Addr = f.Admin
+	}
+	if c.Addr == "" {
+		return nil, fmt.Errorf("coder %s has no admin address in the configuration: --admin says where it answers: %w", x.Name, errUsage)
+	}
+	if x.TokenFile != "" {
+		b, err := os.ReadFile(x.TokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("token_file cannot be read: %w", err)
+		}
+		c.Token = strings.TrimSpace(string(b))
+	}
+	return c, nil
+}
+
+type coderStatusCmd struct{ coderFlags }
+
+// Run prints what a coder is at.
+func (c *coderStatusCmd) Run(con *console) error {
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	s, err := client.Status(con.ctx)
+	if err != nil {
+		return err
+	}
+	if con.json {
+		return json.NewEncoder(con.out).Encode(s)
+	}
+	printCoder(con.out, &s)
+	return nil
+}
+
+func printCoder(w io.Writer, s *admin.Status) {
+	fmt.Fprintf(w, "coder %s, layout %s: %d objects in %d buckets, %s\n", s.Coder, s.Layout, s.Objects, s.Buckets, report.Bytes(s.Bytes))
+	fmt.Fprintf(w, "codes now: read (%d,%d), write (%d,%d), ", s.Read.N, s.Read.K, s.Write.N, s.Write.K)
+	if s.Epoch == 0 {
+		fmt.Fprintln(w, "by the default: the bus holds no table for it")
+	} else {
+		fmt.Fprintf(w, "by table %d", s.Epoch)
+		if s.Until != nil {
+			fmt.Fprintf(w, ", good for %s", s.Until.Sub(s.Now).Round(time.Second))
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "queue: %d wait (smoothed %.3f), %d of %d connections in use\n", s.Backlog, s.Smoothed, s.Connections, s.Limit)
+	fmt.Fprintf(w, "not in their intended coding: %d (%d to settle, %d to repair); blobs to delete: %d; uploads under way: %d\n", s.Unintended, s.Staged, s.Lacking, s.Deletes, s.Uploads)
+	for _, st := range s.Stores {
+		state := "answers"
+		if st.Dead {
+			state = "DEAD: asked last, and probed"
+		}
+		fmt.Fprintf(w, "store %s: %s, a chunk takes %.1f ms, %d failures in a row\n", st.Name, state, st.DelayMs, st.Failures)
+	}
+	if s.Scrub != nil {
+		p := s.Scrub.Progress
+		fmt.Fprintf(w, "scrub: under way, %d of %d versions\n", p.Versions, p.VersionsTotal)
+	}
+	if s.LastScrub != nil && s.LastScrub.Report != nil {
+		fmt.Fprintf(w, "last scrub: %s\n", scrubText(s.LastScrub.Report))
+	}
+}
+
+type coderScrubCmd struct {
+	coderFlags
+	Repair  bool        `help:"Write anew what is lacking or damaged, and delete blobs that nothing names (with --orphans)."`
+	Orphans bool        `help:"Look for blobs that nothing names, too."`
+	Rate    config.Rate `help:"Most bytes read a time, such as 50MB/s." placeholder:"RATE"`
+}
+
+// Run scrubs: exit code 1 if anything was found that was not repaired.
+func (c *coderScrubCmd) Run(con *console) error {
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	o := coder.ScrubOptions{Repair: c.Repair, Orphans: c.Orphans, Rate: c.Rate.In(time.Second)}
+	var tell func(admin.Progress)
+	if con.terminal {
+		tell = func(p admin.Progress) {
+			fmt.Fprintf(con.err, "\r%d of %d versions, %s of %s ", p.Versions, p.VersionsTotal, report.Bytes(p.Bytes), report.Bytes(p.BytesTotal))
+		}
+	}
+	r, err := client.Scrub(con.ctx, o, tell)
+	if con.terminal {
+		fmt.Fprintln(con.err)
+	}
+	if err != nil {
+		return err
+	}
+	if con.json {
+		if err := json.NewEncoder(con.out).Encode(r); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintln(con.out, scrubText(&r))
+	}
+	return leftOf(&r, c.Repair)
+}
+
+// leftOf is an error if a scrub has left anything that is not as it should be.
+func leftOf(r *coder.Report, repair bool) error {
+	left := r.Unreachable + r.Unreadable + r.Failed
+	if !repair {
+		left += r.Lacking + r.Orphans
+		for _, n := range r.Faults {
+			left += n
+		}
+	}
+	if left == 0 {
+		return nil
+	}
+	return fmt.Errorf("not all is as it should be: %s", scrubText(r))
+}
+
+// scrubText says what a scrub found.
+func scrubText(r *coder.Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d versions, %s read", r.Versions, report.Bytes(r.Bytes))
+	for _, kind := range slices.Sorted(maps.Keys(r.Faults)) {
+		fmt.Fprintf(&b, ", %d strips %s", r.Faults[kind], kind)
+	}
+	for _, part := range [...]struct {
+		n    int64
+		what string
+	}{
+		{r.Lacking, "blobs lacking"},
+		{r.Unreachable, "blobs in stores that do not answer"},
+		{r.Unreadable, "versions UNREADABLE"},
+		{r.Staged, "versions not in their intended coding"},
+		{r.Orphans, "blobs that nothing names"},
+		{r.Repaired, "blobs repaired"},
+		{r.Deleted, "blobs deleted"},
+		{r.Failed, "blobs that could not be repaired"},
+	} {
+		if part.n > 0 {
+			fmt.Fprintf(&b, ", %d %s", part.n, part.what)
+		}
+	}
+	return b.String()
+}
