@@ -15,13 +15,13 @@ import (
 // if there is plenty of that. Else it is done later, from what the stores have. The
 // version is claimed if there is anything left.
 func (w *writing) after(v *object.Version, rest catalog.Rest) {
-	<-w.ended
+	defer w.c.kick() // deletions wait for all that follows
 	defer w.c.vacate(v.ID)
 	defer w.release()
+	w.linger()
 	if rest.None() {
 		return
 	}
-	defer w.c.kick()
 	defer w.c.unclaim(v.ID)
 	if !rest.Staged {
 		if rest.Lacking = w.note(v, rest.Lacking); len(rest.Lacking) == 0 {
@@ -32,9 +32,31 @@ func (w *writing) after(v *object.Version, rest catalog.Rest) {
 		return
 	}
 	m := w.c.mending(v, rest, "write")
+	if len(m.targets) == 0 {
+		return // their stores are dead
+	}
 	if err := w.fromMemory(w.c.ctx, m); err != nil && w.c.ctx.Err() == nil {
 		w.c.retried("write", v.ID, err)
 	}
+}
+
+// linger waits for the tasks that still run. Those that hold connections for longer than
+// the patience are told to end.
+func (w *writing) linger() {
+	if w.late == nil {
+		<-w.ended
+		return
+	}
+	patience := w.c.o.Clock.NewTimer(w.c.o.Patience)
+	defer patience.Stop()
+	select {
+	case <-w.ended:
+	case <-patience.C():
+		w.late(errLagging)
+		w.c.count(EventDropped, "lagging", 1)
+		<-w.ended
+	}
+	w.late(nil)
 }
 
 // note tells the catalog which blobs have landed since the commit; it gives those that
@@ -82,6 +104,8 @@ func (w *writing) fromMemory(ctx context.Context, m *mending) error {
 	}
 	ended := make(chan struct{})
 	planned := false
+	w.ctx, w.late = context.WithCancelCause(ctx)
+	defer w.late(nil)
 	w.mu.Lock()
 	w.decided = false
 	w.landed = make([]bool, max(len(w.landed), m.targets[0].shape.Blobs()))

@@ -17,10 +17,16 @@ import (
 
 // duties are what is known of the work that goes on behind requests.
 type duties struct {
-	wake    []chan struct{}      // of mends, and of the deletions from each store
-	claimed map[string]bool      // versions that somebody mends
-	busy    map[string]int       // versions whose blobs may still be written
-	later   map[string]time.Time // versions whose mending failed
+	wake    []chan struct{}    // of mends, and of the deletions from each store
+	claimed map[string]bool    // versions that somebody mends
+	busy    map[string]int     // versions whose blobs may still be written
+	later   map[string]failure // versions whose mending failed
+}
+
+// failure is when mending may be tried again, and how often it has failed.
+type failure struct {
+	at    time.Time
+	times int
 }
 
 // kick wakes the background: something is left to do.
@@ -165,11 +171,15 @@ func (c *Coder) mendAll(ctx context.Context, slots chan struct{}) {
 func (c *Coder) mendOne(ctx context.Context, id string) {
 	left, err := c.mend(ctx, id, "found")
 	c.unclaim(id)
+	c.kick() // its old blobs may go now
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	f := c.duties.later[id]
 	delete(c.duties.later, id)
 	if (left || err != nil) && ctx.Err() == nil {
-		c.duties.later[id] = c.o.Clock.Now().Add(c.o.Retry)
+		f.at = c.o.Clock.Now().Add(min(c.o.Retry<<min(f.times, 16), maxRetry))
+		f.times++
+		c.duties.later[id] = f
 		c.count(EventRetried, "mend", 1)
 		if err != nil {
 			c.log.Debug().Str("version", id).Err(err).Msg("could not be mended yet")
@@ -181,9 +191,13 @@ func (c *Coder) mendOne(ctx context.Context, id string) {
 func (c *Coder) due(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at, failed := c.duties.later[id]
-	return !failed || !c.o.Clock.Now().Before(at)
+	f, failed := c.duties.later[id]
+	return !failed || !c.o.Clock.Now().Before(f.at)
 }
+
+// maxRetry is the longest pause between two attempts to mend a version; a store that
+// comes back ends it.
+const maxRetry = 5 * time.Minute
 
 // deletes deletes what the journal says from one store, until ctx ends.
 func (c *Coder) deletes(ctx context.Context, s *store) {
@@ -208,7 +222,13 @@ func (c *Coder) deleteSome(ctx context.Context, s *store) bool {
 			return false
 		}
 		list = slices.DeleteFunc(list, func(d catalog.Deletion) bool { return c.occupied(d.Version) })
-		if len(list) > 0 && c.shipper.Await(ctx) != nil {
+		// Only what let go of them is waited for: their own deletion is a change, too, and
+		// pages that waited for those of before would be one a second.
+		last := uint64(0)
+		for _, d := range list {
+			last = max(last, d.Change())
+		}
+		if c.shipper.Await(ctx, last) != nil {
 			return false // else a rebuilt catalog might name what is gone
 		}
 		gone := c.deleteBlobs(ctx, s, list)
@@ -266,12 +286,12 @@ func (c *Coder) deleteBlobs(ctx context.Context, s *store, list []catalog.Deleti
 	return gone
 }
 
-// probes looks at stores of which nothing was heard, so that one that has come back is
-// found, and slow ones are asked again sooner.
+// probes looks at stores in trouble of which nothing was heard, so that one that has come
+// back is found, and slow ones are asked again sooner.
 func (c *Coder) probes(ctx context.Context) {
 	for c.pause(ctx, nil, probing) {
 		for _, s := range c.stores {
-			if s.idle(c.o.Clock.Now(), probing) {
+			if s.doubtful(c.o.Clock.Now(), probing) {
 				c.probe(ctx, s)
 			}
 		}

@@ -98,7 +98,7 @@ func Open(ctx context.Context, o Options) (*Coder, error) {
 	}
 	c.duties = duties{
 		wake: []chan struct{}{make(chan struct{}, 1)}, claimed: make(map[string]bool),
-		busy: make(map[string]int), later: make(map[string]time.Time),
+		busy: make(map[string]int), later: make(map[string]failure),
 	}
 	for i, s := range o.Stores {
 		one := &store{Store: s, index: i}
@@ -109,7 +109,7 @@ func Open(ctx context.Context, o Options) (*Coder, error) {
 		c.duties.wake = append(c.duties.wake, make(chan struct{}, 1))
 	}
 	c.unused.L = &c.mu
-	c.memory = newMemory(o.Memory, c.code, o.Segment)
+	c.memory = newMemory(o.Memory, int64(cmp.Or(o.MaxWaiting, 1000)), c.code, o.Segment)
 	c.reserve = &reservations{c: c}
 	if c.queue, err = queue.New(queue.Options{
 		CoreOptions: queue.CoreOptions{
@@ -140,6 +140,7 @@ func (c *Coder) Run(ctx context.Context) error {
 	defer stopShips()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
 	shipped := make(chan error, 1)
 	c.start(func() {
 		err := c.shipper.Run(ships)

@@ -102,16 +102,12 @@ func (c *Coder) open(ctx context.Context, in GetInput, l *lease) (_ *Reader, err
 
 // begin fetches the first segment.
 func (g *reading) begin() (err error) {
-	segments := int64(1)
-	if g.left > g.c.o.Segment || len(g.parts) > 1 {
-		segments = 2
-	}
 	if g.lease == nil {
-		if g.lease, err = g.c.memory.take(g.ctx, g.c.code, g.largest(), segments); err != nil {
+		if g.lease, err = g.c.memory.take(g.ctx, g.c.code, g.largest(), 1); err != nil {
 			return err
 		}
 	}
-	g.ahead = segments > 1
+	g.ahead = (g.left > g.c.o.Segment || len(g.parts) > 1) && g.lease.more()
 	g.cur, err = g.load(false)
 	return err
 }

@@ -21,6 +21,8 @@ const (
 	measurePerMB  = 20 * time.Millisecond
 	measureWeight = 0.1 // of the newest task in the smoothed figure
 
+	// slowFigure is the figure above which a store is slow.
+	slowFigure = 2
 	// deadAfter is how many tasks in a row fail before a store counts as dead.
 	deadAfter = 3
 	// worst is the rank of dead stores; others are the binary logarithm of their
@@ -114,11 +116,12 @@ func (s *store) isDead() bool {
 	return s.dead
 }
 
-// idle tells whether nothing was heard of the store for so long.
-func (s *store) idle(now time.Time, d time.Duration) bool {
+// doubtful tells whether the store is to be looked at: it seems to be in trouble, and
+// nothing was heard of it for so long.
+func (s *store) doubtful(now time.Time, d time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return now.Sub(s.seen) >= d
+	return (s.failures > 0 || s.figure > slowFigure) && now.Sub(s.seen) >= d
 }
 
 func (s *store) health() StoreHealth {
@@ -133,7 +136,7 @@ func (c *Coder) note(ctx context.Context, s *store, began time.Time, bytes int64
 	switch {
 	case err == nil, errors.Is(err, chunks.ErrNotFound):
 		s.done(now, now.Sub(began), bytes) // a store that lacks a blob is well itself
-	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errTimeout):
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errTimeout) && !errors.Is(context.Cause(ctx), errLagging):
 		s.cancelled(now.Sub(began), bytes)
 	default:
 		if s.failed(now) {

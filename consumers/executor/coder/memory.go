@@ -2,8 +2,10 @@ package coder
 
 import (
 	"context"
+	"fmt"
 	"math/bits"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 
@@ -11,30 +13,32 @@ import (
 )
 
 // memory bounds the bytes of segments that requests hold, and keeps the encoders and
-// decoders that have them. A request takes what its segments weigh before it takes
-// either, in the order of arrival, and never more while it holds some: so that none
-// waits for another that waits too.
+// decoders that have them. A request takes what it can't do without in the order of
+// arrival, and waits for nothing more while it holds that, so that none waits for
+// another that waits too. What makes it faster it takes only if there is plenty.
 type memory struct {
-	most  int64
-	free  *semaphore.Weighted
-	code  object.Coding
-	seg   int64
-	parts [classes]struct{ encoders, decoders, segments sync.Pool }
+	most int64
+	free *semaphore.Weighted
+	// line is the most requests that may wait for memory.
+	line    int64
+	waiting atomic.Int64
+	code    object.Coding
+	seg     int64
+	parts   [classes]struct{ encoders, decoders, segments sync.Pool }
 }
 
 // classes counts the classes of memory, by powers of two: what a small object uses must
 // not be as large as a segment.
 const classes = 40
 
-func newMemory(most int64, code object.Coding, segment int64) *memory {
+func newMemory(most, line int64, code object.Coding, segment int64) *memory {
 	// Half of it must hold what a single request may ask for.
 	most = max(most, 2*lease{segment: segment, code: code}.weight(copying))
-	return &memory{most: most, free: semaphore.NewWeighted(most), code: code, seg: segment}
+	return &memory{most: most, free: semaphore.NewWeighted(most), line: line, code: code, seg: segment}
 }
 
-// copying is the most segments that one request holds: two that it reads and two that it
-// writes.
-const copying = 4
+// copying is the segments that a request holds that reads one and writes one.
+const copying = 2
 
 // pass is the lease for somebody else to end.
 func (l *lease) pass() *lease {
@@ -63,11 +67,30 @@ const minWeight = 16 << 10
 func (m *memory) take(ctx context.Context, code object.Coding, bytes, segments int64) (*lease, error) {
 	l := &lease{m: m, segment: min(max(bytes, 1), m.seg), code: code}
 	held := min(l.weight(segments), m.most)
+	if m.free.TryAcquire(held) {
+		l.held = held
+		return l, nil
+	}
+	if m.waiting.Add(1) > m.line {
+		m.waiting.Add(-1)
+		return nil, fmt.Errorf("%w: for memory", ErrBusy)
+	}
+	defer m.waiting.Add(-1)
 	if err := m.free.Acquire(ctx, held); err != nil {
 		return nil, err
 	}
 	l.held = held
 	return l, nil
+}
+
+// more takes memory for another segment if there is plenty; it doesn't wait.
+func (l *lease) more() bool {
+	w := l.weight(1)
+	if !l.m.free.TryAcquire(w) {
+		return false
+	}
+	l.held += w
+	return true
 }
 
 // takeBoth takes memory for a request that reads and writes, at once, so that it doesn't

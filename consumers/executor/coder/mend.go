@@ -42,7 +42,10 @@ func (c *Coder) mending(v *object.Version, rest catalog.Rest, why string) *mendi
 				m.intent = v.ID + "." + attempt
 				m.places[i] = object.Place{Store: store, Key: c.blobKey(v.ID, i, attempt)}
 			}
-			m.targets = append(m.targets, target{v.Shape, i, m.places[i]})
+			// What is for a dead store waits for it, and is not read in vain.
+			if s := c.named[m.places[i].Store]; s != nil && !s.isDead() {
+				m.targets = append(m.targets, target{v.Shape, i, m.places[i]})
+			}
 		}
 	}
 	m.landed = make([]bool, len(m.targets))
@@ -214,6 +217,9 @@ func (c *Coder) mend(ctx context.Context, id, why string) (left bool, err error)
 		return false, nil
 	}
 	m := c.mending(v, rest, why)
+	if len(m.targets) == 0 {
+		return true, nil
+	}
 	if err := m.begin(ctx); err != nil {
 		return true, err
 	}

@@ -2,6 +2,7 @@ package coder
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"penstock/consumers/executor/coder/object"
@@ -50,6 +51,15 @@ func (p *pour) live() []int {
 		}
 	}
 	return live
+}
+
+// only gives up all blobs but these, before the first segment.
+func (p *pour) only(blobs []int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.dead {
+		p.dead[i] = !slices.Contains(blobs, i)
+	}
 }
 
 // task makes the task that feeds bytes to blob i, and ends it with the last of them.

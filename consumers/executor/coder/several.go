@@ -20,7 +20,10 @@ func (w *writing) several(ctx context.Context, shape object.Shape, in *body) err
 	for i := range targets {
 		targets[i] = target{shape, i, w.res.places[i]}
 	}
-	w.pour, w.slab = w.c.newPour(targets), w.lease.slab()
+	w.pour = w.c.newPour(targets)
+	if w.lease.more() {
+		w.slab = w.lease.slab()
+	}
 	w.c.occupy(w.res.id)
 	if err := w.segments(ctx, in); err != nil {
 		w.pour.end(err)
@@ -49,12 +52,18 @@ func (w *writing) segments(ctx context.Context, in *body) error {
 		if err := <-before; err != nil {
 			return err
 		}
-		w.enc.Swap(w.slab)
+		if w.slab != nil {
+			w.enc.Swap(w.slab)
+		}
 		if w.enc.Ended() {
 			if err := w.verify(); err != nil {
 				return err
 			}
 			return w.segment(ctx, i, true, &budget)
+		}
+		if w.slab == nil {
+			before <- w.segment(ctx, i, false, &budget) // the next one needs its memory
+			continue
 		}
 		w.c.start(func() { before <- w.segment(ctx, i, false, &budget) })
 	}
@@ -66,9 +75,13 @@ func (w *writing) segments(ctx context.Context, in *body) error {
 func (w *writing) segment(ctx context.Context, i int, last bool, budget *time.Duration) error {
 	ended := make(chan struct{})
 	planned := false
-	live := w.pour.live()
 	n, k := w.shape.Blobs(), w.shape.Cut
 	need := w.c.o.Durability.need(n, k)
+	live := w.pour.live()
+	if i == 0 {
+		live = w.c.living(w.res.places[:n], need)
+		w.pour.only(live)
+	}
 	if len(live) < need {
 		return fmt.Errorf("%w: %d blobs of %d still live", ErrTooFew, len(live), n)
 	}
@@ -80,7 +93,7 @@ func (w *writing) segment(ctx context.Context, i int, last bool, budget *time.Du
 			tasks := make([]queue.Task, len(live))
 			for j, blob := range live {
 				w.begun[blob] = true
-				tasks[j] = w.pour.task(blob, w.slab.Blob(w.shape, blob), last, n, k)
+				tasks[j] = w.pour.task(blob, w.bytes(blob), last, n, k)
 			}
 			return queue.Plan{Tasks: tasks, Need: need}
 		},
@@ -103,6 +116,14 @@ func (w *writing) segment(ctx context.Context, i int, last bool, budget *time.Du
 	}
 	w.await(ended, took, budget)
 	return nil
+}
+
+// bytes are those of a blob in the segment that is being written.
+func (w *writing) bytes(blob int) []byte {
+	if w.slab == nil {
+		return w.enc.Blob(w.shape, blob)
+	}
+	return w.slab.Blob(w.shape, blob)
 }
 
 // await lets the blobs that lag behind take a segment, for three times as long as the

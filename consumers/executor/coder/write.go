@@ -42,6 +42,9 @@ type writing struct {
 	shape object.Shape // as it is written
 	free  sync.Once
 
+	ctx  context.Context // of the tasks of a single segment, until late
+	late context.CancelCauseFunc
+
 	planned bool          // tasks were made, so that something may be written
 	ended   chan struct{} // closed when no task is queued or running
 
@@ -67,15 +70,11 @@ func (c *Coder) write(ctx context.Context, src source) error {
 		defer f.Close()
 		src.body, src.size = f, size
 	}
-	segments := int64(1)
-	if src.size > c.o.Segment {
-		segments = 2
-	}
 	var l *lease
 	var err error
 	if src.lease != nil {
 		l = src.lease.pass()
-	} else if l, err = c.memory.take(ctx, c.code, src.size, segments); err != nil {
+	} else if l, err = c.memory.take(ctx, c.code, src.size, 1); err != nil {
 		return err
 	}
 	w := &writing{c: c, src: src, lease: l, ended: make(chan struct{})}
@@ -146,7 +145,9 @@ func (w *writing) single(ctx context.Context, shape object.Shape) error {
 		return p
 	}
 	w.c.occupy(w.res.id)
+	w.ctx, w.late = context.WithCancelCause(w.c.ctx)
 	if err := w.c.queue.Do(ctx, r); err != nil {
+		w.late(err)
 		return queueError(err)
 	}
 	if w.shape.Staged() {
@@ -168,11 +169,29 @@ func (w *writing) plan(shape object.Shape, code queue.Code) queue.Plan {
 	n = max(n, min(w.shape.Blobs(), k+w.c.o.Durability.Extra))
 	w.planned = true
 	w.begun, w.landed = make([]bool, w.shape.Blobs()), make([]bool, w.shape.Blobs())
-	tasks := make([]queue.Task, n)
-	for i := range tasks {
-		tasks[i] = w.task(w.shape, i, w.res.places[i], n, k)
+	need := w.c.o.Durability.need(n, k)
+	tasks := make([]queue.Task, 0, n)
+	for _, i := range w.c.living(w.res.places[:n], need) {
+		tasks = append(tasks, w.task(w.shape, i, w.res.places[i], n, k))
 	}
-	return queue.Plan{Tasks: tasks, Need: w.c.o.Durability.need(n, k)}
+	return queue.Plan{Tasks: tasks, Need: need}
+}
+
+// living are the places whose stores live, if these are as many as are needed, else all:
+// a write isn't held up by a store of which nothing is expected. What it lacks is
+// repaired when the store is back.
+func (c *Coder) living(places []object.Place, need int) []int {
+	var all, living []int
+	for i, p := range places {
+		all = append(all, i)
+		if s := c.named[p.Store]; s != nil && !s.isDead() {
+			living = append(living, i)
+		}
+	}
+	if len(living) < need {
+		return all
+	}
+	return living
 }
 
 // task makes the task that puts a blob of one segment.
@@ -188,7 +207,12 @@ func (w *writing) task(shape object.Shape, blob int, place object.Place, n, k in
 		w.windows = append(w.windows, in)
 		w.begun[blob] = true
 		w.mu.Unlock()
-		if err := w.c.putBlob(ctx, place, in, size); err != nil {
+		ctx, cancel := context.WithCancelCause(ctx)
+		stop := context.AfterFunc(w.ctx, func() { cancel(context.Cause(w.ctx)) })
+		err := w.c.putBlob(ctx, place, in, size)
+		stop()
+		cancel(nil)
+		if err != nil {
 			return err
 		}
 		w.mu.Lock()
