@@ -82,3 +82,44 @@ func BenchmarkTake(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkTakeTasks is the same of chunk tasks: what one partition takes, on which all
+// tasks of a coder are.
+func BenchmarkTakeTasks(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var rows event.Requests
+	for i := range event.MaxRows {
+		r := event.NewRequest(int64(i) * 500)
+		k := uint8(1 + rng.IntN(6))
+		r.ToComponent, r.ToSite, r.ToServer = "objects", "us-east", "east-1"
+		r.Op, r.N, r.K, r.Bytes = event.Op(rng.IntN(2)), 2*k, k, 3_000_000/int64(k)
+		r.Wait, r.Service, r.Outcome = int64(rng.IntN(500)), int64(20_000+rng.ExpFloat64()*30_000), [...]string{"done", "cancelled"}[rng.IntN(2)]
+		rows.Append(&r)
+	}
+	body, err := new(event.Encoder).Encode(nil, &rows)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, group := range window.Groups {
+		b.Run(group, func(b *testing.B) {
+			w := &worker{book: ledger.New(ledger.ConfigOf(group, 0, 0, window.Widths{})), newest: window.NullInt}
+			w.state, _ = rollup.New(group, window.Widths{})
+			w.state.Columns(&w.decoder)
+			h := event.Header{Schema: event.RequestSchema, Encoding: event.EncodingS2, Run: "R", Rows: event.MaxRows}
+			b.ReportAllocs()
+			for i := range b.N {
+				h.Seq = uint64(i + 1)
+				if err := w.add(ledger.Position{Seq: h.Seq, Time: 1}, &h, body); err != nil {
+					b.Fatal(err)
+				}
+				if i%20 == 19 {
+					if _, err := encode(w.state.Tables(), w.book.Commit(), PaneBytes); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.N*event.MaxRows)/b.Elapsed().Seconds()/1e6, "Mrows/s")
+			b.ReportMetric(float64(len(body))/event.MaxRows, "B/row")
+		})
+	}
+}
