@@ -77,11 +77,15 @@ experiment: build ## Run the placement paper's evaluation: tables, and plots in 
 split-experiment: build ## Run the request-splitting paper's evaluation: tables, and plots in penstock-out/experiment. DATA=DIR adds recorded arrivals.
 	$(BIN)/penstock experiment split --out $(OUT)/experiment $(if $(wildcard $(DATA)/azure-llm-2023),--data $(DATA))
 
+.PHONY: coding-experiment
+coding-experiment: build ## Run the coded-storage paper's evaluation: tables, and plots in penstock-out/experiment. DATA=DIR adds recorded sizes.
+	$(BIN)/penstock experiment coding --out $(OUT)/experiment $(if $(wildcard $(DATA)/cdn-adaptsize),--sizes $(DATA)/cdn-adaptsize/request.trace.gz)
+
 .PHONY: whole
 whole: ## Run what takes long as a whole: all seeds, a minute of fencing, 20 kills, the paper's evaluation.
 	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 90m -v -run 'CheckIns|TwoAggregators|TestKill$$' ./pipeline/cmd/penstock/ -args -kills 20
 	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v -run StandardModelPasses ./pipeline/experiment/
-	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v -run WhatIsShown ./pipeline/experiment/splitting/
+	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v -run WhatIsShown ./pipeline/experiment/splitting/ ./pipeline/experiment/coding/
 
 .PHONY: stores
 stores: ## Show what the stores promise: conformance suites, 100 moves of a busy owner on each backend and between all, 50 kills.

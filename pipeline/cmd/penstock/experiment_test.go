@@ -19,6 +19,8 @@ func TestExperimentSaysWhatIsWrongWithItsOptions(t *testing.T) {
 		{"a folder without tables", []string{"placement", "--data", t.TempDir()}, "--data: measured data of clouds"},
 		{"no folder", []string{"placement", "--data", "nowhere-at-all"}, "nowhere-at-all"},
 		{"no draws", []string{"split", "--seeds", "0"}, "--seeds: got 0, expected at least 1"},
+		{"no luck", []string{"coding", "--seeds", "0"}, "--seeds: got 0, expected at least 1"},
+		{"a file without sizes", []string{"coding", "--sizes", "experiment_test.go"}, "--sizes: recorded sizes: file of sizes: line 1: got"},
 		{"a folder without recordings", []string{"split", "--data", t.TempDir()}, "--data: recorded arrivals"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
