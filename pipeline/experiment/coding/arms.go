@@ -18,6 +18,8 @@ const (
 	TOFEC   = "tofec"
 	Taught  = "tofec, learned"
 	ByPaper = "tofec, the paper's"
+	// ByArrivals smooths the backlog at arrivals, as the paper does, in place of time.
+	ByArrivals = "tofec, by arrivals"
 )
 
 // arm is a policy at a store.
@@ -28,6 +30,8 @@ type arm struct {
 	config coding.Config
 	// loop keeps the decider in the loop: config holds a wrong model.
 	loop bool
+	// byArrivals smooths the backlog at arrivals.
+	byArrivals bool
 	// table is the first in force: the decider's before anything was measured.
 	table control.CodingTable
 }
@@ -90,7 +94,10 @@ func (p *Params) site(of *Store, bytes []int64) (site, error) {
 	if told {
 		byPaper := p.config(&s, control.CodingTOFEC, Code{})
 		byPaper.Uncorrected = true
-		s.arms = append(s.arms, arm{name: TOFEC, config: p.config(&s, control.CodingTOFEC, Code{})}, arm{name: ByPaper, config: byPaper})
+		s.arms = append(s.arms, arm{name: TOFEC, config: p.config(&s, control.CodingTOFEC, Code{})}, arm{name: ByPaper, config: byPaper, byArrivals: true})
+		if of.Whole {
+			s.arms = append(s.arms, arm{name: ByArrivals, config: p.config(&s, control.CodingTOFEC, Code{}), byArrivals: true})
+		}
 	}
 	s.arms = append(s.arms, arm{name: Taught, loop: true, config: p.config(&s, control.CodingTOFEC, Code{})})
 	for i := range s.arms {
@@ -127,21 +134,26 @@ func (a *arm) begin(p *Params, s *site) (err error) {
 	return err
 }
 
-// chooser makes one as a coder would have it, and, if it is in the loop, the decider's
-// policy that sends it tables.
-func (a *arm) chooser(p *Params, s *site) (*codes.Chooser, *simcoder.Loop, error) {
-	c, err := codes.New(codes.Options{Default: a.table})
+// chooser makes one as a coder would have it, with the clock of its run, and, if it is in
+// the loop, the decider's policy that sends it tables.
+func (a *arm) chooser(p *Params, s *site) (*codes.Chooser, *simcoder.Clock, *simcoder.Loop, error) {
+	at := simcoder.NewClock()
+	o := codes.Options{Default: a.table, Over: codes.Over, Clock: at}
+	if a.byArrivals {
+		o.Over = 0
+	}
+	c, err := codes.New(o)
 	if err != nil || !a.loop {
-		return c, nil, err
+		return c, at, nil, err
 	}
 	policy, err := coding.New(a.config)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	epoch := uint64(0)
 	loop := &simcoder.Loop{Policy: policy, Store: s.Name, Feedback: p.Feedback, Install: func(_ time.Duration, t *control.CodingTable) error {
 		epoch++
 		return c.Set(t, epoch, time.Time{})
 	}}
-	return c, loop, nil
+	return c, at, loop, nil
 }

@@ -25,6 +25,7 @@ type Moment struct {
 
 // StepResult is how long it takes from a step to the new point.
 type StepResult struct {
+	Policy string `json:"policy"`
 	Step
 	KLow  report.Figure `json:"k_at_low"` // in the long run
 	KHigh report.Figure `json:"k_at_high"`
@@ -37,12 +38,21 @@ type StepResult struct {
 	Course []Moment      `json:"course"`
 }
 
-// courses runs tofec at the first store under steps and a ramp, and at each load of a
-// step for long.
+// courses runs tofec at the first store under steps and a ramp, with its backlog averaged
+// over time and over arrivals.
 func (w *work) courses(ctx context.Context) error {
-	c, r := &w.params.Course, &w.Stores[0]
-	arm := r.site.arm(TOFEC)
-	longRun, err := w.longRun(ctx, r, arm)
+	for _, name := range []string{TOFEC, ByArrivals} {
+		if err := w.course(ctx, &w.Stores[0], w.Stores[0].site.arm(name)); err != nil {
+			return fmt.Errorf("course of %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// course runs a policy under each step, and tofec under the ramp.
+func (w *work) course(ctx context.Context, r *StoreResult, a *arm) error {
+	c := &w.params.Course
+	longRun, err := w.longRun(ctx, r, a)
 	if err != nil {
 		return err
 	}
@@ -51,9 +61,12 @@ func (w *work) courses(ctx context.Context) error {
 		rates = append(rates, s.rate(c.Hold, r.site.capacity))
 	}
 	rates = append(rates, c.Ramp.rate(r.site.capacity))
+	if a.name != TOFEC {
+		rates = rates[:len(c.Steps)]
+	}
 	outs := make([]*simcoder.Outcome, len(rates)*c.Seeds)
 	if err := w.each(ctx, len(outs), 0, func(i int) error {
-		o, err := w.params.options(r.site, arm, w.FirstSeed+uint64(i%c.Seeds))
+		o, err := w.params.options(r.site, a, w.FirstSeed+uint64(i%c.Seeds))
 		if err != nil {
 			return err
 		}
@@ -62,11 +75,11 @@ func (w *work) courses(ctx context.Context) error {
 		outs[i], err = simcoder.Run(ctx, o)
 		return err
 	}); err != nil {
-		return fmt.Errorf("course: %w", err)
+		return err
 	}
 	for i, s := range c.Steps {
 		course := moments(outs[i*c.Seeds:(i+1)*c.Seeds], c.Bin, rates[i], r.site.capacity)
-		x := StepResult{Step: s, KLow: longRun[s.Low], KHigh: longRun[s.High], Course: course}
+		x := StepResult{Policy: a.name, Step: s, KLow: longRun[s.Low], KHigh: longRun[s.High], Course: course}
 		x.Up = c.reached(course, c.Hold, 2*c.Hold, x.KHigh)
 		x.Down = c.reached(course, 2*c.Hold, 3*c.Hold, x.KLow)
 		for _, m := range course {
@@ -74,10 +87,11 @@ func (w *work) courses(ctx context.Context) error {
 		}
 		w.Steps = append(w.Steps, x)
 	}
-	last := len(c.Steps)
-	w.Ramp = moments(outs[last*c.Seeds:], c.Bin, rates[last], r.site.capacity)
-	for i := range w.Ramp {
-		w.Ramp[i].LongRun = between(longRun, float64(w.Ramp[i].Load))
+	if len(rates) > len(c.Steps) {
+		w.Ramp = moments(outs[len(c.Steps)*c.Seeds:], c.Bin, rates[len(c.Steps)], r.site.capacity)
+		for i := range w.Ramp {
+			w.Ramp[i].LongRun = between(longRun, float64(w.Ramp[i].Load))
+		}
 	}
 	return nil
 }

@@ -17,7 +17,9 @@
 //   - tofec: thresholds of package threshold, corrected for the connections, told the
 //     store's model. Of log-normal stores there is none to tell.
 //   - tofec, learned: the decider's policy in the loop, begun from a wrong model.
-//   - tofec, the paper's: its thresholds as they are, of a queue M/M/1.
+//   - tofec, by arrivals: its backlog is smoothed at arrivals, as the paper does, and
+//     not over time, as coders do.
+//   - tofec, the paper's: its thresholds as they are, of a queue M/M/1, by arrivals.
 //
 // # Failures
 //

@@ -223,19 +223,29 @@ func shares(k []report.Figure) string {
 	return strings.Join(out, " ")
 }
 
+// judgeSteps judges tofec; what stands beside it has nothing to reach.
 func (r *Result) judgeSteps() {
 	t := &r.params.Targets
-	var most report.Figure
-	var notes []string
-	reached := len(r.Steps) > 0
-	for _, s := range r.Steps {
-		for _, v := range []report.Figure{s.Up, s.Down} {
-			reached = reached && v.Known() && float64(v) <= t.Seconds
-			most = report.Figure(math.Max(float64(most), float64(v))) // Unknown stays.
+	for _, policy := range []string{TOFEC, ByArrivals} {
+		var most report.Figure
+		var notes []string
+		reached := true
+		for _, s := range r.Steps {
+			if s.Policy != policy {
+				continue
+			}
+			for _, v := range []report.Figure{s.Up, s.Down} {
+				reached = reached && v.Known() && float64(v) <= t.Seconds
+				most = report.Figure(math.Max(float64(most), float64(v))) // Unknown stays.
+			}
+			notes = append(notes, fmt.Sprintf("%d %% (k %s) to %d %% (k %s): %s s up, %s s down", s.Low, s.KLow.Text(1), s.High, s.KHigh.Text(1), s.Up.Text(2), s.Down.Text(2)))
 		}
-		notes = append(notes, fmt.Sprintf("%d %% (k %s) to %d %% (k %s): %s s up, %s s down", s.Low, s.KLow.Text(1), s.High, s.KHigh.Text(1), s.Up.Text(2), s.Down.Text(2)))
+		verdict := ""
+		if policy == TOFEC {
+			verdict = sheet.Yes(reached && len(notes) > 0)
+		}
+		r.say(fmt.Sprintf("%s, %s: seconds from a step of the load to the new point, most of the steps", r.Stores[0].Name, policy), "seconds [S]", most.Text(2), verdict, strings.Join(notes, "; "))
 	}
-	r.say("seconds from a step of the load to the new point, most of the steps", "seconds [S]", most.Text(2), sheet.Yes(reached), strings.Join(notes, "; "))
 }
 
 func (r *Result) judgeThresholds() {

@@ -9,17 +9,13 @@ import (
 	"penstock/pipeline/experiment/coding/simcoder"
 	"penstock/pipeline/report"
 	"penstock/schemas/control"
-)
-
-// The run that shows a policy learn: at this load (per cent), for so many windows.
-const (
-	lessonLoad    = 35
-	lessonWindows = 24
+	"penstock/schemas/window"
 )
 
 // Lesson is one window of the policy in the loop, begun from a wrong model, over all
 // seeds.
 type Lesson struct {
+	Load    int     `json:"load_percent"`
 	Seconds float64 `json:"seconds"` // of the window's end
 	// Apart is by how much its thresholds of k and n differ from those that follow from
 	// the true model, at most: threshold.Apart of the tables in force at the end.
@@ -41,18 +37,27 @@ type kept struct {
 // learning runs the policy in the loop at the first store, beside the one that was told
 // the model.
 func (w *work) learning(ctx context.Context) error {
+	for _, load := range w.params.Learned.Loads {
+		if err := w.lessons(ctx, load); err != nil {
+			return fmt.Errorf("learning: %w", err)
+		}
+	}
+	return nil
+}
+
+func (w *work) lessons(ctx context.Context, load int) error {
 	r := &w.Stores[0]
 	arms := []*arm{r.site.arm(Taught), r.site.arm(TOFEC)}
 	outs := make([]*simcoder.Outcome, len(arms)*w.Seeds)
 	tables := make([][]kept, w.Seeds)
-	width := 10 * time.Second
+	width := window.Storage.Width
 	if err := w.each(ctx, len(outs), 0, func(i int) error {
 		a, seed := arms[i/w.Seeds], i%w.Seeds
 		o, err := w.params.options(r.site, a, w.FirstSeed+uint64(seed))
 		if err != nil {
 			return err
 		}
-		o.Rate, o.Bin, o.Until = simcoder.Steady(lessonLoad/100.0*r.site.capacity), width, lessonWindows*width
+		o.Rate, o.Bin, o.Until = simcoder.Steady(float64(load)/100*r.site.capacity), width, time.Duration(w.params.Learned.Windows)*width
 		if o.Loop != nil {
 			tables[seed] = []kept{{0, &a.table}}
 			install := o.Loop.Install
@@ -64,12 +69,12 @@ func (w *work) learning(ctx context.Context) error {
 		outs[i], err = simcoder.Run(ctx, o)
 		return err
 	}); err != nil {
-		return fmt.Errorf("learning: %w", err)
+		return err
 	}
 	told := codesOf(&arms[1].table, r.site.Op)
-	for i := range lessonWindows {
+	for i := range w.params.Learned.Windows {
 		end := time.Duration(i+1) * width
-		x := Lesson{Seconds: end.Seconds(), Mean: meanOf(outs[:w.Seeds], i), Told: meanOf(outs[w.Seeds:], i)}
+		x := Lesson{Load: load, Seconds: end.Seconds(), Mean: meanOf(outs[:w.Seeds], i), Told: meanOf(outs[w.Seeds:], i)}
 		apart := make([]float64, w.Seeds)
 		for seed := range apart {
 			t := inForce(tables[seed], end)

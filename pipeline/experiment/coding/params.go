@@ -52,6 +52,10 @@ func (c Code) String() string { return fmt.Sprintf("(%d,%d)", c.N, c.K) }
 type Learned struct {
 	Prior Prior    `yaml:"prior"`
 	Warm  duration `yaml:"warm"`
+	// Loads (per cent) are those of the runs that show it window by window, for Windows
+	// windows.
+	Loads   []int `yaml:"loads"`
+	Windows int   `yaml:"windows"`
 }
 
 // Prior is a delay model.
@@ -160,6 +164,8 @@ func (p *Params) check() error {
 	f.need(p.Stable > 0 && p.Stable < 1, "stable: got %v, expected a share of the capacity", p.Stable)
 	f.need(p.Feedback >= 0 && p.Learned.Warm >= 0, "feedback: got %v, and %v to learn, expected 0 or more", p.Feedback, p.Learned.Warm)
 	f.need(p.Learned.Prior.model().Validate() == nil, "learned.prior: got %+v, expected a model", p.Learned.Prior)
+	f.need(p.Learned.Windows > 0 && !slices.ContainsFunc(p.Learned.Loads, func(l int) bool { return l < 1 || l > 99 }),
+		"learned: got loads %v for %d windows, expected per cents for at least one", p.Learned.Loads, p.Learned.Windows)
 	p.checkLoads(f)
 	p.checkStores(f)
 	p.checkCourse(f)
@@ -181,7 +187,7 @@ func (p *Params) checkLoads(f *faults) {
 }
 
 func (p *Params) checkStores(f *faults) {
-	f.need(len(p.Stores) > 0 && p.Stores[0].Judged, "stores: expected a first one that is judged")
+	f.need(len(p.Stores) > 0 && p.Stores[0].Judged && p.Stores[0].Whole, "stores: expected a first one that is judged, and whole")
 	for i := range p.Stores {
 		s := &p.Stores[i]
 		f.need(s.Name != "" && p.store(s.Name) == s, "stores: got %q, expected a name of its own", s.Name)

@@ -75,7 +75,7 @@ func (r *Result) plots() ([]sheet.Picture, error) {
 		}
 	}
 	for _, s := range r.Steps {
-		p := sheet.NewPlot(fmt.Sprintf("%s, tofec: a step from %d to %d %% and back", r.Stores[0].Name, s.Low, s.High), "seconds", "")
+		p := sheet.NewPlot(fmt.Sprintf("%s, %s: a step from %d to %d %% and back", r.Stores[0].Name, s.Policy, s.Low, s.High), "seconds", "")
 		p.Y.Max = 8
 		if err := add(p, courseLines(s.Course, false)); err != nil {
 			return nil, err

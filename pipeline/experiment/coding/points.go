@@ -72,13 +72,13 @@ type piece struct {
 
 // options are those that all runs of a site have in common.
 func (p *Params) options(s *site, a *arm, seed uint64) (simcoder.Options, error) {
-	c, loop, err := a.chooser(p, s)
+	c, at, loop, err := a.chooser(p, s)
 	op := queue.Read
 	if s.Op == queue.Write.String() {
 		op = queue.Write
 	}
 	o := simcoder.Options{
-		Seed: seed, Connections: p.Connections, Chooser: c, Op: op, Law: s.Law, Cancel: s.Cancel, Bytes: s.bytes,
+		Seed: seed, Connections: p.Connections, Chooser: c, Clock: at, Op: op, Law: s.Law, Cancel: s.Cancel, Bytes: s.bytes,
 		Warm: p.Warm, Requests: p.Requests, Loop: loop,
 	}
 	if loop != nil {

@@ -239,7 +239,7 @@ func (r *Result) checkTable() sheet.Table {
 	t := sheet.Table{
 		Title: s.Name + ": the check simulation of PAPERS §3.5 [D] beside ours, mean/p99, ms: its figure | ours",
 		Head:  []string{"policy there", "here"},
-		Notes: []string{"There one seed of 30,000 requests with the default read fit; its thresholds are smoothed by 0.02, ours by 0.01. In place of its ×0.25 ours are corrected for the connections."},
+		Notes: []string{"There one seed of 30,000 requests with the default read fit; its backlog is smoothed by 0.02 at arrivals, the paper's here by 0.01 and ours over time. In place of its ×0.25 ours are corrected for the connections."},
 	}
 	for _, l := range checkLoads {
 		t.Head = append(t.Head, strconv.Itoa(l)+" %")
@@ -263,12 +263,12 @@ func (r *Result) checkTable() sheet.Table {
 func (r *Result) stepTable() sheet.Table {
 	c := &r.params.Course
 	t := sheet.Table{
-		Title: fmt.Sprintf("%s, tofec: steps of the load, held %v each; k of %d seeds in bins of %v", r.Stores[0].Name, c.Hold, c.Seeds, c.Bin),
-		Head:  []string{"low, %", "high, %", "k at low", "k at high", "up, s", "down, s", "most waiting"},
+		Title: fmt.Sprintf("%s: steps of the load, held %v each; k of %d seeds in bins of %v", r.Stores[0].Name, c.Hold, c.Seeds, c.Bin),
+		Head:  []string{"policy", "low, %", "high, %", "k at low", "k at high", "up, s", "down, s", "most waiting"},
 		Notes: []string{fmt.Sprintf("At the new point: mean k within %g of what it is at that load in the long run, for %v.", c.Near, c.Stays)},
 	}
 	for _, s := range r.Steps {
-		t.Rows = append(t.Rows, []string{strconv.Itoa(s.Low), strconv.Itoa(s.High), s.KLow.Text(2), s.KHigh.Text(2), s.Up.Text(2), s.Down.Text(2), s.Most.Text(1)})
+		t.Rows = append(t.Rows, []string{s.Policy, strconv.Itoa(s.Low), strconv.Itoa(s.High), s.KLow.Text(2), s.KHigh.Text(2), s.Up.Text(2), s.Down.Text(2), s.Most.Text(1)})
 	}
 	return t
 }
@@ -296,14 +296,14 @@ func (r *Result) rampTable() sheet.Table {
 func (r *Result) learningTable() sheet.Table {
 	prior := r.params.Learned.Prior
 	t := sheet.Table{
-		Title: fmt.Sprintf("%s: the policy in the loop at %d %%, begun from the model (%g, %g, %g, %g)", r.Stores[0].Name, lessonLoad, prior.Delta, prior.DeltaPerMB, prior.Psi, prior.PsiPerMB),
-		Head:  []string{"seconds", "thresholds apart from the true ones, most", "mean, ms", "told the model, ms", "model in force (delta, a MB, psi, a MB), first seed"},
+		Title: fmt.Sprintf("%s: the policy in the loop, begun from the model (%g, %g, %g, %g)", r.Stores[0].Name, prior.Delta, prior.DeltaPerMB, prior.Psi, prior.PsiPerMB),
+		Head:  []string{"load, %", "seconds", "thresholds apart from the true ones, most", "mean, ms", "told the model, ms", "model in force (delta, a MB, psi, a MB), first seed"},
 		Notes: []string{"A table is sent only when a threshold has changed by more than a quarter. The parts of a model that codes of one size do not tell apart stay as believed; thresholds hang on their sums."},
 	}
 	for _, l := range r.Learning {
 		m := l.Model
 		fit := []string{report.Figure(m.Delta).Text(1), report.Figure(m.DeltaPerMB).Text(1), report.Figure(m.Psi).Text(1), report.Figure(m.PsiPerMB).Text(1)}
-		t.Rows = append(t.Rows, []string{report.Figure(l.Seconds).Text(0), l.Apart.Text(3), l.Mean.Text(1), l.Told.Text(1), strings.Join(fit, ", ")})
+		t.Rows = append(t.Rows, []string{strconv.Itoa(l.Load), report.Figure(l.Seconds).Text(0), l.Apart.Text(3), l.Mean.Text(1), l.Told.Text(1), strings.Join(fit, ", ")})
 	}
 	return t
 }

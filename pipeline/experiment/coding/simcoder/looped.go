@@ -31,7 +31,7 @@ func (l *looped) next() int64 { return min(l.window, l.due) }
 // overtaken by its successor, if there is one.
 func (l *looped) step(s *simulation) {
 	if l.due <= l.window {
-		s.now = l.due
+		s.goTo(l.due)
 		l.due = never
 		l.tables++
 		if err := l.Install(time.Duration(s.now), l.table); err != nil {
@@ -39,7 +39,7 @@ func (l *looped) step(s *simulation) {
 		}
 		return
 	}
-	s.now = l.window
+	s.goTo(l.window)
 	start, end := epoch.Add(time.Duration(l.window-l.width)), epoch.Add(time.Duration(l.window))
 	l.window += l.width
 	table := l.rows.table(start.UnixMicro())

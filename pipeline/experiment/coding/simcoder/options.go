@@ -35,8 +35,10 @@ type Options struct {
 	Connections int
 	// Chooser picks codes. It is told of arrivals by this run alone.
 	Chooser queue.Chooser
-	Op      queue.Op
-	Law     delays.Law
+	// Clock, if there is one, goes as the run does, from its beginning.
+	Clock *Clock
+	Op    queue.Op
+	Law   delays.Law
 	// Cancel is how long a task that was told to end holds its connection.
 	Cancel time.Duration
 	// Bytes are sizes of requests. One is that of all; of more the seed says where to

@@ -152,10 +152,11 @@ func (s *simulation) step() {
 		return
 	}
 	if s.o.Until > 0 && at >= int64(s.o.Until) {
-		s.over, s.now = true, int64(s.o.Until)
+		s.goTo(int64(s.o.Until))
+		s.over = true
 		return
 	}
-	s.now = at
+	s.goTo(at)
 	switch {
 	case arrives:
 		s.arrive()
@@ -170,6 +171,14 @@ func (s *simulation) step() {
 		s.end(connection)
 	}
 	s.settle()
+}
+
+// goTo makes it that time.
+func (s *simulation) goTo(at int64) {
+	s.now = at
+	if s.o.Clock != nil {
+		s.o.Clock.at = epoch.Add(time.Duration(at))
+	}
 }
 
 // arrive puts another request in line.
