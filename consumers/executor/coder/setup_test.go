@@ -171,12 +171,15 @@ func (b *bench) settled(t testing.TB) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
-		b.kick()
+		b.forgive()
 		s, err := b.Stats(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Unintended == 0 && s.Deletes == 0 {
+		b.mu.Lock()
+		busy := len(b.duties.busy)
+		b.mu.Unlock()
+		if busy == 0 && s.Unintended == 0 && s.Deletes == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -214,6 +217,7 @@ type faulty struct {
 	get func(ctx context.Context, key string, b []byte, err error) ([]byte, error) // may change an answer
 	put func(ctx context.Context, key string) error                                // before a blob is put
 	del func(ctx context.Context, key string) error
+	cut int // bytes after which a blob that is put fails; 0: never
 }
 
 func (f *faulty) set(change func(*faulty)) {
@@ -241,8 +245,11 @@ func (f *faulty) Get(ctx context.Context, key string, off, n int64, w io.Writer)
 
 func (f *faulty) Put(ctx context.Context, key string, r io.Reader, size int64) error {
 	f.mu.Lock()
-	put := f.put
+	put, cut := f.put, f.cut
 	f.mu.Unlock()
+	if cut > 0 {
+		r = &cutting{r, cut}
+	}
 	if put != nil {
 		if err := put(ctx, key); err != nil {
 			return err

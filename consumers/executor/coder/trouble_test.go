@@ -57,7 +57,7 @@ func kill(s *faulty) {
 	})
 }
 
-func heal(s *faulty) { s.set(func(s *faulty) { s.get, s.put, s.del = nil, nil, nil }) }
+func heal(s *faulty) { s.set(func(s *faulty) { s.get, s.put, s.del, s.cut = nil, nil, nil, 0 }) }
 
 var troubles = []trouble{
 	{"killed", func(_ *testing.T, _ *bench, s *faulty) { kill(s) }},
