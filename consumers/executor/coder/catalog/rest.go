@@ -131,6 +131,9 @@ type Deletion struct {
 	seq     uint64 // of the change that queued it
 }
 
+// Change is the number of the change that queued the blob.
+func (d Deletion) Change() uint64 { return d.seq }
+
 func deletionKey(p object.Place) []byte { return join(p.Store, p.Key) }
 
 func decodeDeletion(key, value []byte) (Deletion, error) {

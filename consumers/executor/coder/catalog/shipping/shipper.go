@@ -130,11 +130,10 @@ func (s *Shipper) Sync(ctx context.Context) error {
 	return s.until(ctx, func() bool { return s.shipped >= target && s.based })
 }
 
-// Await is Sync without hurry: it waits for the batch that is shipped in any case. What may
-// be done only once a rebuild can't undo a change waits here: to delete the blobs of a
-// version that was replaced.
-func (s *Shipper) Await(ctx context.Context) error {
-	target := s.o.Catalog.Seq()
+// Await is Sync without hurry, up to a change: it waits for the batch that is shipped in
+// any case. What may be done only once a rebuild can't undo a change waits here: to delete
+// the blobs of a version that was replaced.
+func (s *Shipper) Await(ctx context.Context, target uint64) error {
 	return s.until(ctx, func() bool { return s.shipped >= target && s.based })
 }
 
