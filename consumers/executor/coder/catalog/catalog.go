@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -223,9 +222,6 @@ func (c *Catalog) Close() error {
 
 // Identity of the state.
 func (c *Catalog) Identity() Identity { return c.id }
-
-// Path is the file's.
-func (c *Catalog) Path() string { return filepath.Clean(c.db.Path()) }
 
 // Seq is the sequence number of the last change.
 func (c *Catalog) Seq() uint64 { return c.seq.Load() }

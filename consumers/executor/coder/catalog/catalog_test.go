@@ -1,12 +1,10 @@
 package catalog_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -115,110 +113,6 @@ func TestOneOfManyWins(t *testing.T) {
 	}
 }
 
-// TestReadersKeepBlobs holds a record while it is overwritten.
-func TestReadersKeepBlobs(t *testing.T) {
-	t.Parallel()
-	c := open(t)
-	put := bucket(t, c)
-	must(t, put("key", "one", func(in *catalog.PutInput) { in.Rest.Lacking = []int{1} }))
-	held, err := c.Hold("b", "key")
-	must(t, err)
-	_, _, release, err := c.HoldVersion("one")
-	must(t, err)
-	must(t, put("key", "two"))
-	must(t, put("other", "three"))
-	_, err = c.Delete(t.Context(), "b", "other", nil)
-	must(t, err)
-	deletes := func() (keys []string) {
-		list, next, err := c.Deletes("s0", "", 10)
-		must(t, err)
-		if next != "" {
-			t.Errorf("goes on after %s", next)
-		}
-		for _, d := range list {
-			keys = append(keys, d.Place.Key)
-		}
-		return keys
-	}
-	if got := deletes(); !slices.Equal(got, []string{"c/b/three.0"}) {
-		t.Errorf("to delete while held: %v", got)
-	}
-	v, rest, err := c.Version(held.Record.Parts[0].Version)
-	must(t, err)
-	if v.ID != "one" || !slices.Equal(rest.Lacking, []int{1}) {
-		t.Errorf("held version is %+v, %+v", v, rest)
-	}
-	held.Release()
-	held.Release()
-	if got := deletes(); len(got) != 1 {
-		t.Errorf("to delete while one of two holds: %v", got)
-	}
-	release()
-	if got := deletes(); !slices.Equal(got, []string{"c/b/one.0", "c/b/three.0"}) {
-		t.Errorf("to delete after release: %v", got)
-	}
-	_, _, err = c.Version("one")
-	wants(t, err, catalog.ErrNoVersion)
-	_, err = c.Hold("b", "other")
-	wants(t, err, catalog.ErrNoKey)
-	_, _, _, err = c.HoldVersion("one")
-	wants(t, err, catalog.ErrNoVersion)
-}
-
-// TestNoBlobOfAReaderIsDeleted races readers, writers and a deleter: what a reader holds is
-// never handed out for deletion.
-func TestNoBlobOfAReaderIsDeleted(t *testing.T) {
-	t.Parallel()
-	c := open(t)
-	put := bucket(t, c)
-	must(t, put("key", "v0"))
-	ctx, cancel := context.WithCancel(t.Context())
-	var gone sync.Map
-	var group sync.WaitGroup
-	for range 4 {
-		group.Go(func() {
-			for ctx.Err() == nil {
-				held, err := c.Hold("b", "key")
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				for range 3 {
-					id := held.Record.Parts[0].Version
-					if _, deleted := gone.Load("c/b/" + id + ".0"); deleted {
-						t.Errorf("blob of %s was deleted while held", id)
-					}
-					if _, _, err := c.Version(id); err != nil {
-						t.Error(err)
-					}
-				}
-				held.Release()
-			}
-		})
-	}
-	group.Go(func() {
-		for ctx.Err() == nil {
-			list, _, err := c.Deletes("s0", "", 100)
-			if err != nil {
-				t.Error(err)
-			}
-			var places []object.Place
-			for _, d := range list {
-				gone.Store(d.Place.Key, true)
-				places = append(places, d.Place)
-			}
-			if err := c.Deleted(t.Context(), places...); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	for i := range 100 {
-		must(t, put("key", fmt.Sprint("v", i+1)))
-	}
-	cancel()
-	group.Wait()
-}
-
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "catalog")
@@ -262,108 +156,6 @@ func TestOpenRefuses(t *testing.T) {
 	must(t, os.WriteFile(path, []byte(strings.Repeat("no database ", 2000)), 0o600))
 	_, err = catalog.Open(path, catalog.Options{Coder: "objects"})
 	wants(t, err, catalog.ErrFormat)
-}
-
-// TestCancelled: a writer whose context ends while it stands in line has changed nothing.
-func TestCancelled(t *testing.T) {
-	t.Parallel()
-	c := open(t)
-	put := bucket(t, c)
-	must(t, put("key", "v"))
-	inside, release := make(chan struct{}), make(chan struct{})
-	first := make(chan error, 1)
-	go func() {
-		_, err := c.Amend(t.Context(), "b", "key", func(r *catalog.Record) error {
-			close(inside)
-			<-release
-			r.ETag = "amended"
-			return nil
-		})
-		first <- err
-	}()
-	<-inside
-	ctx, cancel := context.WithCancel(t.Context())
-	second := make(chan error, 1)
-	go func() {
-		_, err := c.Delete(ctx, "b", "key", nil)
-		second <- err
-	}()
-	cancel()
-	wants(t, <-second, context.Canceled)
-	close(release)
-	must(t, <-first)
-	r, err := c.Get("b", "key")
-	must(t, err)
-	if r.ETag != "amended" {
-		t.Errorf("record %+v", r)
-	}
-	wants(t, c.Deleted(ctx), context.Canceled)
-}
-
-// TestCallbackPanics: a panic of a caller's callback is the caller's, and others go on.
-func TestCallbackPanics(t *testing.T) {
-	t.Parallel()
-	c := open(t)
-	put := bucket(t, c)
-	must(t, put("key", "v"))
-	var group sync.WaitGroup
-	for i := range 20 {
-		group.Go(func() {
-			defer func() {
-				if got := recover(); (got != nil) != (i%2 == 0) {
-					t.Errorf("writer %d recovered %v", i, got)
-				}
-			}()
-			_, err := c.Amend(t.Context(), "b", "key", func(*catalog.Record) error {
-				if i%2 == 0 {
-					panic("mine")
-				}
-				return nil
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
-}
-
-// TestBatchesShareACommit lets many writers stand in line behind one.
-func TestBatchesShareACommit(t *testing.T) {
-	t.Parallel()
-	c := open(t)
-	put := bucket(t, c)
-	must(t, put("key", "v"))
-	inside, release := make(chan struct{}), make(chan struct{})
-	var group sync.WaitGroup
-	group.Go(func() {
-		_, err := c.Amend(t.Context(), "b", "key", func(*catalog.Record) error {
-			close(inside)
-			<-release
-			return nil
-		})
-		if err != nil {
-			t.Error(err)
-		}
-	})
-	<-inside
-	const writers = 64
-	for i := range writers {
-		group.Go(func() {
-			if err := c.Begin(t.Context(), catalog.Intent{ID: fmt.Sprint(i), Since: catalogtest.Epoch}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	for c.Waiting() < writers {
-		runtime.Gosched()
-	}
-	before := c.Commits()
-	close(release)
-	group.Wait()
-	if got := c.Commits() - before; got != 2 {
-		t.Errorf("%d writers took %d commits after the first, want the first's and one", writers, got)
-	}
 }
 
 // TestListSeeks: a common prefix costs one look-up, whatever is in it.

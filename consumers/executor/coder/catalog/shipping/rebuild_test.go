@@ -172,6 +172,52 @@ func TestRebuildRefusesWhatIsTorn(t *testing.T) {
 	}
 }
 
+// TestTornSnapshot damages a part of the only snapshot, and what says that it is whole: the
+// log before it is gone, so that nothing is made of the rest, not even partly.
+func TestTornSnapshot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, tornSnapshot)
+}
+
+func tornSnapshot(t *testing.T) {
+	c := fresh(t)
+	flakies, list := stores(1)
+	o := quick(c, 1, list)
+	o.Snapshot, o.Batch = 1, 1000
+	s, stop := ship(t, o)
+	put(t, c, 0, 10)
+	must(t, s.Sync(t.Context()))
+	synctest.Wait() // for the snapshot, and what is pruned after it
+	must(t, stop())
+	var snaps []string
+	for _, key := range flakies[0].keys(t) {
+		if strings.Contains(key, ".snap") {
+			snaps = append(snaps, key)
+		}
+	}
+	if len(snaps) < 3 {
+		t.Fatalf("no snapshot of several parts: %v", snaps)
+	}
+	for _, key := range snaps {
+		whole := flakies[0].read(t, key)
+		torn := bytes.Clone(whole)
+		torn[len(torn)/2] ^= 1
+		flakies[0].write(t, key, torn)
+		for _, partial := range []bool{false, true} {
+			_, err := shipping.Rebuild(t.Context(), shipping.RebuildOptions{
+				Coder: "objects", Path: filepath.Join(t.TempDir(), "no"), Stores: list, Partial: partial,
+			})
+			wants(t, err, shipping.ErrTorn)
+			if !strings.Contains(err.Error(), key) {
+				t.Fatalf("error doesn't name the blob: %v", err)
+			}
+		}
+		flakies[0].write(t, key, whole)
+	}
+	again, _ := rebuilt(t, 1, list)
+	must(t, catalog.Compare(c, again))
+}
+
 func TestRebuildRefusesGaps(t *testing.T) {
 	t.Parallel()
 	c := fresh(t)

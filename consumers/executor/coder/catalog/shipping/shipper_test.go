@@ -37,7 +37,20 @@ func TestWithinASecond(t *testing.T) {
 		if got := s.Stats(); got.Shipped < 100 {
 			t.Errorf("after 100 changes at once: %+v", got)
 		}
+		// Await hurries nobody, Sync does.
 		put(t, c, 53, 1)
+		begun := time.Now()
+		must(t, s.Await(t.Context(), c.Seq()))
+		if waited := time.Since(begun); waited == 0 || waited > time.Second {
+			t.Errorf("Await took %v", waited)
+		}
+		put(t, c, 54, 1)
+		begun = time.Now()
+		must(t, s.Sync(t.Context()))
+		if waited := time.Since(begun); waited != 0 {
+			t.Errorf("Sync took %v", waited)
+		}
+		put(t, c, 55, 1)
 		must(t, stop())
 		if got := s.Stats(); got.Pending != 0 {
 			t.Errorf("after the end: %+v", got)
