@@ -13,9 +13,9 @@ const (
 	// mostLate is how late a sleeper may wake up on average (ms), for each unit of scale:
 	// a read waits for several timers, the least of which is 39 ms.
 	mostLate = 1.5
-	// standardErrors is how many standard errors are added to what is allowed: chance is no
-	// failure.
-	standardErrors = 2.5
+	// deviations is how many standard deviations of what chance makes of a mean are added
+	// to what is allowed: it is no failure.
+	deviations = 3
 	// oneLoad: a check that is of no single load.
 	oneLoad = 0
 )
@@ -107,8 +107,9 @@ func (r *Result) envelope(percent int) {
 		return
 	}
 	over := ours.Mean / best.Mean
-	most := 1 + r.best + standardErrors*math.Hypot(ours.Error/ours.Mean, best.Error/best.Mean)
-	r.add(percent, over <= most, "mean delay, tofec over the best of the codes", fmt.Sprintf("at most %.2f", most), "%.2f: %.0f ± %.0f ms over %.0f ± %.0f ms of %s", over, ours.Mean, ours.Error, best.Mean, best.Error, best.Policy)
+	chance := math.Hypot(ours.Simulated.chance(), best.Simulated.chance())
+	r.add(percent, over <= 1+r.best+deviations*chance, "mean delay, tofec over the best of the codes", within("at most %.2f", 1+r.best, chance),
+		"%.2f: %.0f ms over %.0f ms of %s", over, ours.Mean, best.Mean, best.Policy)
 }
 
 // simulated compares with the simulation: a mean, and of a code that does not keep up
@@ -121,9 +122,15 @@ func (r *Result) simulated(p *Point) {
 			"%+.1f %%: %.1f against %.1f", 100*off, p.Served, s.Served)
 		return
 	}
-	// The simulation's own error is the less the more requests it counts.
-	near := r.near + standardErrors*p.Error/p.Mean*math.Sqrt(1+float64(p.Requests)/float64(s.Requests))
 	off := p.Mean/s.Mean - 1
-	r.add(p.Percent, math.Abs(off) <= near, p.Policy+": mean delay against the simulation", fmt.Sprintf("within %.0f %%", 100*near),
-		"%+.1f %%: %.1f ± %.1f ms against %.1f ms", 100*off, p.Mean, p.Error, s.Mean)
+	r.add(p.Percent, math.Abs(off) <= r.near+deviations*s.chance(), p.Policy+": mean delay against the simulation", within("within %.2f", r.near, s.chance()),
+		"%+.1f %%: %.1f ms against %.1f ms", 100*off, p.Mean, s.Mean)
+}
+
+// chance is the share by which means differ by chance.
+func (s *Simulated) chance() float64 { return s.Error / s.Mean }
+
+// within says what is allowed, and what chance adds to it.
+func within(format string, allowed, chance float64) string {
+	return fmt.Sprintf(format+", by chance %.2f more", allowed, deviations*chance)
 }

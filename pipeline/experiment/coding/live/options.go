@@ -35,7 +35,7 @@ type Options struct {
 	Bytes, Objects int
 	// Loads in their order; nil: 5, 20, 50, 80 and 90 per cent.
 	Loads []Load
-	// Simulated is how many requests the simulation counts at each load; 0: 200,000.
+	// Simulated is how many runs the simulation takes of each load; 0: 40.
 	Simulated int
 	// Near is how far a mean may lie from the simulation's, Best how far tofec's from the
 	// best of the codes compared, as shares; 0: 0.15 and 0.1.
@@ -68,7 +68,7 @@ var defaultLoads = []Load{
 // complete fills in what was left out and checks the rest.
 func (o Options) complete() (Options, error) {
 	o.Scale, o.Bytes, o.Objects = cmp.Or(o.Scale, 2), cmp.Or(o.Bytes, paperBytes/10), cmp.Or(o.Objects, 24)
-	o.Simulated, o.Near, o.Best = cmp.Or(o.Simulated, 200_000), cmp.Or(o.Near, 0.15), cmp.Or(o.Best, 0.1)
+	o.Simulated, o.Near, o.Best = cmp.Or(o.Simulated, 40), cmp.Or(o.Near, 0.15), cmp.Or(o.Best, 0.1)
 	if o.Loads == nil {
 		o.Loads = defaultLoads
 	}

@@ -44,9 +44,6 @@ type Point struct {
 	Requests  int     `json:"requests"`   // that count
 	Refused   int     `json:"refused"`
 	simcoder.Figures
-	// Error is the standard error of the mean, by the means of ten parts of the run:
-	// requests that follow each other meet the same queue.
-	Error float64 `json:"error_ms"`
 	// K is the share of requests with each k, from 1 on; Chunks the mean n.
 	K      []float64 `json:"k"`
 	Chunks float64   `json:"chunks"`
@@ -57,13 +54,15 @@ type Point struct {
 	Simulated *Simulated `json:"simulated,omitempty"`
 }
 
-// Simulated is the same by the simulation. Of a code that does not keep up it says only
+// Simulated is the same by the simulation, on average over its runs. Of a code that does not keep up it says only
 // what it answers while many wait.
 type Simulated struct {
-	KeepsUp  bool    `json:"keeps_up"`
-	Served   float64 `json:"served"`
-	Requests int     `json:"requests"`
+	KeepsUp bool    `json:"keeps_up"`
+	Served  float64 `json:"served"`
 	simcoder.Figures
+	// Error is by how much the means of its runs differ, as a standard deviation: what
+	// chance makes of as many requests as the coder gets.
+	Error float64   `json:"error_ms"`
 	K     []float64 `json:"k"`
 	Asked float64   `json:"asked"`
 }
@@ -124,7 +123,6 @@ func (p *Point) measure(answers []answer, from, to time.Time) {
 	if len(delays) == 0 {
 		return
 	}
-	p.Error = errorOf(delays)
 	slices.Sort(delays)
 	n := float64(len(delays))
 	p.Mean = sum / n
@@ -134,27 +132,4 @@ func (p *Point) measure(answers []answer, from, to time.Time) {
 	p.SD = math.Sqrt(squares / n)
 	at := func(q float64) float64 { return delays[min(len(delays)-1, max(0, int(math.Ceil(q*n))-1))] }
 	p.P50, p.P90, p.P99 = at(0.5), at(0.9), at(0.99)
-}
-
-// parts is how many means a standard error is of.
-const parts = 10
-
-// errorOf is the standard error of the mean of values in the order in which they came
-// about, by the means of as many as equal parts.
-func errorOf(values []float64) float64 {
-	n := len(values) / parts
-	if n == 0 {
-		return math.Inf(1)
-	}
-	var sum, squares float64
-	for i := range parts {
-		var part float64
-		for _, v := range values[i*n : (i+1)*n] {
-			part += v
-		}
-		sum += part / float64(n)
-		squares += part / float64(n) * part / float64(n)
-	}
-	mean := sum / parts
-	return math.Sqrt(max(0, squares/parts-mean*mean) / (parts - 1))
 }
