@@ -35,6 +35,14 @@ live-demo: build ## Three sites, their entry points, a redirector and a crowd th
 split-demo: build ## Two sites of six services: one gets slow at one site three times, and calls go to the other; beside it closest and redirect. 18 min.
 	$(BIN)/penstock demo split --out $(OUT)/split-demo
 
+.PHONY: coding-demo
+coding-demo: build ## A coder over a store with made-up delays, load rising and falling, the store getting slower; beside it (1,1) and (12,6). 5 min.
+	$(BIN)/penstock demo coding --out $(OUT)/coding-demo
+
+.PHONY: coding-live
+coding-live: build ## The coding experiment's sweep with the real coder: five loads, tofec beside (1,1) and (12,6) and the simulation. 7 min.
+	$(BIN)/penstock experiment coding-live --out $(OUT)/experiment
+
 .PHONY: test
 test: ## Run all tests with the race detector off; T=Name PKG=./folder/ narrow it down.
 	$(GO) test -timeout 15m -run '$(T)' $(PKG)

@@ -11,9 +11,10 @@ import (
 )
 
 type experimentCmd struct {
-	Placement experimentPlacementCmd `cmd:"" help:"The evaluation of the placement paper: cases, friend models, baselines and the optimum; tables and plots."`
-	Split     experimentSplitCmd     `cmd:"" help:"The evaluation of the request-splitting paper: applications, faults, policies, and greedy against the optimum; tables and plots."`
-	Coding    experimentCodingCmd    `cmd:"" help:"The evaluation of the coded-storage paper: static codes, policies, stores, loads, steps; tables and plots."`
+	Placement  experimentPlacementCmd  `cmd:"" help:"The evaluation of the placement paper: cases, friend models, baselines and the optimum; tables and plots."`
+	Split      experimentSplitCmd      `cmd:"" help:"The evaluation of the request-splitting paper: applications, faults, policies, and greedy against the optimum; tables and plots."`
+	Coding     experimentCodingCmd     `cmd:"" help:"The evaluation of the coded-storage paper: static codes, policies, stores, loads, steps; tables and plots."`
+	CodingLive experimentCodingLiveCmd `cmd:"" name:"coding-live" help:"The same sweep at five loads with the real coder over a store with made-up delays, beside the simulation."`
 }
 
 type experimentPlacementCmd struct {
