@@ -199,7 +199,7 @@ func (c *Coder) due(id string) bool {
 // comes back ends it.
 const maxRetry = 5 * time.Minute
 
-// deletes deletes what the journal says from one store, until ctx ends.
+// deletes takes from one store what the journal says is to go, until ctx ends.
 func (c *Coder) deletes(ctx context.Context, s *store) {
 	for {
 		for more := true; more && ctx.Err() == nil; {

@@ -26,12 +26,12 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.r.Read(p)
 	b.got += int64(n)
-	switch {
+	switch { // only the plain io.EOF is an end
 	case b.got > b.want:
 		return 0, fmt.Errorf("%w: more than %d bytes", ErrBody, b.want)
-	case errors.Is(err, io.EOF) && err != io.EOF: //nolint:errorlint // only the plain one is an end
+	case errors.Is(err, io.EOF) && err != io.EOF:
 		return n, fmt.Errorf("%w: %w", ErrBody, err)
-	case err == io.EOF && b.got < b.want: //nolint:errorlint // see above
+	case err == io.EOF && b.got < b.want:
 		return n, fmt.Errorf("%w: %d of %d bytes", ErrBody, b.got, b.want)
 	}
 	return n, err

@@ -112,10 +112,10 @@ type Durability struct {
 
 // ParseDurability reads "k", "n" or "k+2". It returns ErrOptions for others.
 func ParseDurability(s string) (Durability, error) {
-	switch {
-	case s == "k":
+	switch s {
+	case "k":
 		return Durability{}, nil
-	case s == "n":
+	case "n":
 		return Durability{All: true}, nil
 	}
 	extra, ok := strings.CutPrefix(s, "k+")

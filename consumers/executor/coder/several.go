@@ -2,6 +2,7 @@ package coder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -45,8 +46,7 @@ func (w *writing) segments(ctx context.Context, in *body) error {
 	for i := 0; ; i++ {
 		if i > 0 {
 			if _, err := w.enc.Next(in); err != nil {
-				<-before
-				return bodyError(err)
+				return errors.Join(bodyError(err), <-before)
 			}
 		}
 		if err := <-before; err != nil {

@@ -122,19 +122,3 @@ func (w *stream) close(ctx context.Context) error {
 		return w.err
 	}
 }
-
-// drop gives the blob up and returns when its store has let go of it.
-func (w *stream) drop(why error) {
-	w.cancel(why)
-	<-w.ended
-}
-
-// failed tells whether the blob can't come about any more.
-func (w *stream) failed() bool {
-	select {
-	case <-w.ended:
-		return true
-	default:
-		return w.ctx.Err() != nil
-	}
-}

@@ -93,6 +93,7 @@ type Request struct {
 	// Keep lets it wait where others are refused because too many wait: the next
 	// segment of an object of which the first was admitted.
 	Keep bool
+	// Rest may also be set by Plan, which knows the code.
 	Rest Rest
 	// Plan is called once, when the request is admitted, with the code chosen. It is
 	// called under the queue's lock: it must be quick and not call the queue.
