@@ -64,7 +64,11 @@ func (l *lister) read(name string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return f.ReadDir(-1)
+	entries, err := f.ReadDir(-1)
+	if errors.Is(err, fs.ErrNotExist) { // removed since it was opened
+		return nil, nil
+	}
+	return entries, err
 }
 
 // wanted tells whether a blob's key, or one that begins so, may be asked for.
