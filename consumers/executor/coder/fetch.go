@@ -206,7 +206,7 @@ func (f *fetch) take(run object.Chunk, w *window, err error) (bad int, _ error) 
 	for i := range run.Count {
 		f.strips[run.First+i] = stripWhole
 	}
-	lost := err != nil && !errors.Is(err, chunks.ErrNotFound)
+	lost := err != nil && !gone(err)
 	for _, fault := range faults {
 		f.strips[fault.Strip] = stripBad
 		if lost && (fault.Kind == object.Missing || fault.Kind == object.Truncated) {
@@ -312,6 +312,10 @@ func (f *fetch) ready() bool {
 	}
 	return true
 }
+
+// gone tells whether an error says that a blob isn't there, rather than that its store is
+// in trouble: a store that is not configured any more doesn't come back of itself.
+func gone(err error) bool { return errors.Is(err, chunks.ErrNotFound) || errors.Is(err, errNoStore) }
 
 // report queues the repair of what was found damaged.
 func (f *fetch) report() {

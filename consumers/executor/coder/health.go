@@ -134,6 +134,7 @@ func (s *store) health() StoreHealth {
 func (c *Coder) note(ctx context.Context, s *store, began time.Time, bytes int64, err error) {
 	now := c.o.Clock.Now()
 	switch {
+	case errors.Is(err, errShut): // its memory was taken away, which is not its fault
 	case err == nil, errors.Is(err, chunks.ErrNotFound):
 		s.done(now, now.Sub(began), bytes) // a store that lacks a blob is well itself
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errTimeout) && !errors.Is(context.Cause(ctx), errLagging):

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"penstock/consumers/executor/coder/catalog"
-	"penstock/consumers/executor/coder/chunks"
 	"penstock/consumers/executor/coder/object"
 	"penstock/consumers/executor/coder/queue"
 )
@@ -227,7 +226,7 @@ func (s *scrubbing) judge(v *held, d *object.Decoder, blobs []object.Chunk, errs
 	unreached := make(map[int]bool)
 	for i, blob := range blobs {
 		s.report.Strips += int64(blob.Count)
-		if err := errs[i]; err != nil && !errors.Is(err, chunks.ErrNotFound) && !errors.Is(err, errDamaged) {
+		if err := errs[i]; err != nil && !gone(err) && !errors.Is(err, errDamaged) {
 			unreached[blob.Blob], found.unreached[blob.Blob] = true, true
 		}
 	}

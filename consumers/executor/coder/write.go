@@ -314,6 +314,9 @@ func (w *writing) release() {
 
 // giveUp ends a write that failed, and returns its error.
 func (w *writing) giveUp(err error) error {
+	if w.late != nil {
+		w.late(errShut)
+	}
 	w.release()
 	if !w.planned {
 		w.c.vacate(w.res.id)
