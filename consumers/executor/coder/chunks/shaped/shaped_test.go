@@ -332,3 +332,26 @@ func TestToldWhileRunning(t *testing.T) {
 		t.Errorf("%d still wait", got)
 	}
 }
+
+// TestWhoAsksForAllThereIsWaitsForThat: owner marks and logs are read without knowing how
+// many bytes they have.
+func TestWhoAsksForAllThereIsWaitsForThat(t *testing.T) {
+	t.Parallel()
+	c := clock.NewManual(time.Unix(0, 0))
+	inner := chunks.NewMemory("memory")
+	for key, n := range map[string]int{"k": 100_000, "k/longer": 1} {
+		if err := inner.Put(t.Context(), key, bytes.NewReader(make([]byte, n)), int64(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := New(Options{Inner: inner, Clock: c, Delays: Delays{Read: Exponential(control.CodingDelay{Delta: 5, DeltaPerMB: 1000})}})
+	for _, test := range []struct {
+		off, n int64
+		want   time.Duration
+	}{{0, 1 << 30, 105 * time.Millisecond}, {90_000, math.MaxInt64, 15 * time.Millisecond}, {200_000, 1 << 30, 5 * time.Millisecond}} {
+		done := begin(func() error { _, err := s.Get(t.Context(), "k", test.off, test.n, io.Discard); return err })
+		if took := advance(t, c, done, func() {}); took != test.want {
+			t.Errorf("%d bytes from %d took %v, want %v", test.n, test.off, took, test.want)
+		}
+	}
+}
