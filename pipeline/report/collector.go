@@ -132,7 +132,7 @@ func NewCollector(sites []Site, width time.Duration, options ...Option) *Collect
 // empty if that doesn't say. Rows that came late or lie in the future enter no
 // figure: no policy reads them either. Chunk tasks are in no figure of placement.
 func (c *Collector) Row(r *event.Request, recorded string) {
-	if r.Mark != event.InTime || r.Outcome != "" {
+	if r.Mark != event.InTime || event.IsTask(r.Outcome) {
 		return
 	}
 	h := c.hour(r.Time)

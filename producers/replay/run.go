@@ -304,7 +304,7 @@ func (r *run) emitMarked(ctx context.Context, row *event.Request) error {
 
 // isTask says whether a row is a chunk task: a part of some request, it is in nobody's
 // traffic and stays with the store that it went to.
-func isTask(row *event.Request) bool { return row.Outcome != "" }
+func isTask(row *event.Request) bool { return event.IsTask(row.Outcome) }
 
 func (r *run) send(ctx context.Context, row *event.Request, recorded string) error {
 	if r.o.Observer != nil {

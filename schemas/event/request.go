@@ -107,7 +107,7 @@ type Request struct {
 	ToComponent, ToSite, ToServer string
 	// Class is static, dynamic, bad-request, an endpoint or an object class.
 	Class string
-	// Outcome of a chunk task: done, cancelled or failed.
+	// Outcome of a chunk task: done, cancelled or failed. See IsTask.
 	Outcome string
 }
 

@@ -103,7 +103,7 @@ func (s *fast) Add(b *event.Requests, class []ledger.Class) (excluded int64) {
 		if class[i] != ledger.Counted {
 			continue
 		}
-		if tasks && b.Outcome.Codes[i] >= 0 {
+		if tasks && s.storage.isTask(b, i) {
 			excluded += s.storage.add(b, i, &s.scratch)
 			continue
 		}

@@ -55,7 +55,7 @@ func (c *cell) add(group string, r *event.Request, class ledger.Class) (excluded
 	if group == window.Fast {
 		switch {
 		case class != ledger.Counted:
-		case r.Outcome != "":
+		case event.IsTask(r.Outcome):
 			excluded = c.task(r, ten)
 		default:
 			excluded = c.delay(r, ten)
@@ -66,7 +66,7 @@ func (c *cell) add(group string, r *event.Request, class ledger.Class) (excluded
 		sums("late")
 		return 0
 	}
-	if r.Outcome != "" {
+	if event.IsTask(r.Outcome) {
 		return 0
 	}
 	if r.Owner != "" {

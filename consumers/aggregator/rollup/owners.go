@@ -22,6 +22,7 @@ type owners struct {
 	owner, user, site []uint32
 	traffic, late     []cached
 	seen              []cached
+	tasks             []bool // by outcome
 
 	pairs        []uint64 // of the window at hand
 	order, spare []slot   // memory for sorting
@@ -94,13 +95,14 @@ func (s *owners) Add(b *event.Requests, class []ledger.Class) int64 {
 	s.traffic = forget(s.traffic, len(s.owner))
 	s.late = forget(s.late, len(s.owner)+1)
 	s.seen = forget(s.seen, len(s.user))
-	tasks := len(b.Outcome.Values) > 0
+	isTask, tasks := event.Tasks(s.tasks[:0], &b.Outcome)
+	s.tasks = isTask
 	var w *ownersWindow
 	var start, end int64
 	var n int32
 	for i, t := range b.Time {
 		c := class[i]
-		if c == ledger.Quarantined || tasks && c == ledger.Counted && b.Outcome.Codes[i] >= 0 {
+		if c == ledger.Quarantined || tasks && c == ledger.Counted && b.Outcome.Codes[i] >= 0 && isTask[b.Outcome.Codes[i]] {
 			continue
 		}
 		if w == nil || t < start || t >= end {

@@ -18,8 +18,10 @@ type storage struct {
 	frames           frames[storageWindow]
 	size             int
 
-	// Translations of the batch at hand, by its codes + 1.
+	// Translations of the batch at hand, by its codes + 1, and which outcomes, by their
+	// codes, are of tasks.
 	store, outcome []uint32
+	tasks          []bool
 
 	// The row of the task before, which is mostly that of the next one too.
 	last      *taskRow
@@ -84,15 +86,23 @@ func (s *storage) bytes() int {
 	return s.size + s.stores.bytes() + s.outcomes.bytes() + storageWindowBytes*len(s.frames.list)
 }
 
-// begin takes up a batch of requests; it reports whether there may be tasks in it.
+// begin takes up a batch of requests; it reports whether there may be tasks in it, and
+// then isTask and add are for its rows.
 func (s *storage) begin(b *event.Requests) bool {
 	s.last = nil
-	if len(b.Outcome.Values) == 0 {
+	var some bool
+	if s.tasks, some = event.Tasks(s.tasks[:0], &b.Outcome); !some {
 		return false
 	}
 	s.store = s.stores.codes(&b.ToServer, s.store)
 	s.outcome = s.outcomes.codes(&b.Outcome, s.outcome)
 	return true
+}
+
+// isTask reports whether row i of the batch at hand is one.
+func (s *storage) isTask(b *event.Requests, i int) bool {
+	c := b.Outcome.Codes[i]
+	return c >= 0 && s.tasks[c]
 }
 
 // add counts row i of the batch at hand, a task. Its delay is what the coder saw: in
