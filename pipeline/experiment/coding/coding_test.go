@@ -14,7 +14,6 @@ import (
 
 	"penstock/infra/examples"
 	"penstock/infra/shareddata"
-	"penstock/pipeline/experiment/coding/simcoder"
 	"penstock/pipeline/report"
 )
 
@@ -243,7 +242,6 @@ func TestStepsAndRamps(t *testing.T) {
 			t.Errorf("at %v: %v and %v a second, expected %v", at, a, b, want)
 		}
 	}
-	var _ simcoder.Rate = step
 }
 
 func TestParametersThatAreNone(t *testing.T) {

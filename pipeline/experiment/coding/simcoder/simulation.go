@@ -13,9 +13,6 @@ import (
 // never is after every event.
 const never = math.MaxInt64
 
-// mostChunks is the most tasks of one request.
-const mostChunks = 128
-
 // work is a task with what is known of its run.
 type work struct {
 	index      int // within its request
