@@ -50,8 +50,7 @@ func (r *Result) judge() error {
 	r.add(oneLoad, len(r.Wrong) == 0, "reads that failed or gave other bytes than were written", "none", "%s", got)
 	for _, m := range r.Machine {
 		if m.Late > mostLate*r.Scale {
-			r.Void = append(r.Void, fmt.Sprintf("at %d %% who slept for %v woke up %.1f ms late on average, more than %.1f ms; all processes took %s of the processors, this one %s",
-				m.Percent, nap, m.Late, mostLate*r.Scale, share(m.All), share(m.Ours)))
+			r.Void = append(r.Void, fmt.Sprintf("%s; more than %.1f ms", &m, mostLate*r.Scale))
 		}
 	}
 	switch broken := r.broken(); {

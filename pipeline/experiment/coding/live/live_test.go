@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"penstock/pipeline/demo/machine"
 )
 
 // seeded is the sweep of CI: fewer requests, of which the tolerances know. The whole one
@@ -150,7 +152,7 @@ func good(t *testing.T) *Result {
 		}
 		p.Simulated = &s
 	}
-	r.Machine = []Machine{{5, 0.1, 0.2, 0.3}, {90, 0.3, 0.4, 0.3}}
+	r.Machine = []machine.Usage{{When: "5 %", Late: 0.3}, {When: "90 %", Late: 0.3}}
 	return r
 }
 

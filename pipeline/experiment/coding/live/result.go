@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"penstock/consumers/decider/coding/threshold"
+	"penstock/pipeline/demo/machine"
 	"penstock/pipeline/experiment/coding/simcoder"
 )
 
@@ -17,7 +18,7 @@ type Result struct {
 	Model      threshold.Model `json:"model"`
 	Capacities []Capacity      `json:"capacities"`
 	Points     []Point         `json:"points"`
-	Machine    []Machine       `json:"machine"`
+	Machine    []machine.Usage `json:"machine"`
 	// Wrong are reads that failed or gave other bytes; refused ones are counted at
 	// their points.
 	Wrong  []string `json:"wrong,omitempty"`
@@ -133,3 +134,5 @@ func (p *Point) measure(answers []answer, from, to time.Time) {
 	at := func(q float64) float64 { return delays[min(len(delays)-1, max(0, int(math.Ceil(q*n))-1))] }
 	p.P50, p.P90, p.P99 = at(0.5), at(0.9), at(0.99)
 }
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

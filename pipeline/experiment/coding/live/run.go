@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"penstock/pipeline/demo/load"
+	"penstock/pipeline/demo/machine"
 )
 
 // The streams of random numbers of a seed, beside those of stores.
@@ -93,8 +94,7 @@ func (p *plan) Next() (time.Duration, bool) {
 // sweep asks all coders at one load.
 func (o *Options) sweep(ctx context.Context, r *Result, arms []*arm, l Load) error {
 	o.Say("%d %% of what (1,1) carries: %.1f requests a second, %d of them", l.Percent, o.rate(l), l.Warm+l.Requests)
-	m := measure(ctx, o.Clock)
-	defer m.cancel()
+	m := machine.Start(ctx, o.Clock, nil)
 	points := make([]*Point, len(arms))
 	errs := make([]error, len(arms))
 	var all sync.WaitGroup
@@ -102,7 +102,7 @@ func (o *Options) sweep(ctx context.Context, r *Result, arms []*arm, l Load) err
 		all.Go(func() { points[i], errs[i] = a.load(ctx, l) })
 	}
 	all.Wait()
-	r.Machine = append(r.Machine, m.end(l.Percent))
+	r.Machine = append(r.Machine, m.End(fmt.Sprintf("%d %%", l.Percent)))
 	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"penstock/pipeline/demo/machine"
 	"penstock/pipeline/experiment/sheet"
 )
 
@@ -42,22 +43,14 @@ func (r *Result) tables() []sheet.Table {
 		}
 		checks.Rows = append(checks.Rows, []string{at, c.What, c.Want, c.Got, sheet.Yes(c.Kept)})
 	}
-	machine := sheet.Table{Title: "The machine", Head: []string{"load", "this process", "all processes", "woken up late, ms"}, Notes: r.Void}
+	beside := sheet.Table{Title: "The machine", Head: []string{"load", "this process", "all processes", "woken up late, ms"}, Notes: r.Void}
 	for _, m := range r.Machine {
-		machine.Rows = append(machine.Rows, []string{fmt.Sprintf("%d %%", m.Percent), share(m.Ours), share(m.All), fmt.Sprintf("%.2f", m.Late)})
+		beside.Rows = append(beside.Rows, []string{m.When, machine.Share(m.Ours), machine.Share(m.All), fmt.Sprintf("%.2f", m.Late)})
 	}
-	return []sheet.Table{sweep, checks, machine}
+	return []sheet.Table{sweep, checks, beside}
 }
 
 func one(v float64) string { return fmt.Sprintf("%.1f", v) }
-
-// share is a part of the processors.
-func share(v float64) string {
-	if v < 0 {
-		return "not known"
-	}
-	return fmt.Sprintf("%.0f %%", 100*v)
-}
 
 // shares are those of requests with each k, from 1 on.
 func shares(of []float64) string {
