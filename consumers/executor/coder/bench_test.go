@@ -42,7 +42,10 @@ func BenchmarkPut(b *testing.B) {
 				i := 0
 				for b.Loop() {
 					i++
-					c.put(b, fmt.Sprint("k", i%100), data)
+					in := PutInput{Bucket: "bucket", Key: fmt.Sprint("k", i%100), Body: bytes.NewReader(data), Size: int64(len(data))}
+					if _, err := c.Put(b.Context(), in); err != nil {
+						b.Fatal(err)
+					}
 				}
 			})
 		}

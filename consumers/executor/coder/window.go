@@ -34,6 +34,17 @@ func (w *window) Write(p []byte) (int, error) {
 	return n, nil
 }
 
+// buffers are what bytes go through that a store has read, before they are known to be
+// wanted still.
+var buffers = sync.Pool{New: func() any { return new([128 << 10]byte) }}
+
+// ReadFrom implements io.ReaderFrom: like Write, of all that r has.
+func (w *window) ReadFrom(r io.Reader) (int64, error) {
+	b := buffers.Get().(*[128 << 10]byte) //nolint:forcetypeassert // nothing else is put there
+	defer buffers.Put(b)
+	return io.CopyBuffer(struct{ io.Writer }{w}, r, b[:])
+}
+
 // Read gives what is in the memory.
 func (w *window) Read(p []byte) (int, error) {
 	w.mu.Lock()
