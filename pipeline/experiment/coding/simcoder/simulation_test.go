@@ -224,3 +224,13 @@ func BenchmarkRun(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/101_000, "ns/request")
 }
+
+// TestNothingIsAllocatedPerEvent: what a run allocates does not grow with its requests,
+// but for the list of delays.
+func TestNothingIsAllocatedPerEvent(t *testing.T) {
+	o := options(8, 4, 24)
+	o.Requests = 20_000
+	if n := testing.AllocsPerRun(1, func() { run(t, o) }); n > 500 {
+		t.Errorf("%v allocations for 20,000 requests of 8 tasks", n)
+	}
+}
