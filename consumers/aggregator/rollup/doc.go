@@ -10,7 +10,7 @@
 //	traffic       counted, with an owner
 //	interactions  counted, with an owner and a user
 //	places        counted, with a user and a position
-//	late          late requests, whatever they lack, so that late panes and the account agree
+//	late          those that came late, whatever they lack, so that panes and account agree
 //	delay         counted, with a component at either end or a delay
 //	storage       counted, a chunk task
 //
