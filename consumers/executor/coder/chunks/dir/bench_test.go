@@ -6,4 +6,4 @@ import (
 	"penstock/consumers/executor/coder/chunks/chunkstest"
 )
 
-func BenchmarkStore(b *testing.B) { chunkstest.Bench(b, open(b, b.TempDir())) }
+func BenchmarkStore(b *testing.B) { chunkstest.Bench(b, opens(b, b.TempDir())) }

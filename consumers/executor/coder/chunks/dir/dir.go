@@ -10,6 +10,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"penstock/consumers/executor/coder/chunks"
@@ -26,9 +27,11 @@ const (
 
 // Store is a folder of blobs.
 type Store struct {
-	name string
-	root *os.Root
-	next atomic.Uint64 // names of files under incoming
+	name, folder string
+	next         atomic.Uint64 // names of files under incoming
+	now          atomic.Pointer[opened]
+	mu           sync.Mutex // of those who look whether the folder is another one
+	closed       bool
 }
 
 var _ chunks.Store = (*Store)(nil)
@@ -39,26 +42,25 @@ func Open(name, folder string) (*Store, error) {
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return nil, fmt.Errorf("store %s: %w", name, err)
 	}
-	root, err := os.OpenRoot(folder)
+	o, err := open(folder)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", name, err)
 	}
-	s := &Store{name: name, root: root}
-	if err = root.RemoveAll(incoming); err == nil {
-		err = root.Mkdir(incoming, 0o750)
-	}
-	if err == nil {
-		err = s.sync(".")
-	}
-	if err != nil {
-		_ = root.Close()
-		return nil, fmt.Errorf("store %s: %w", name, err)
-	}
+	s := &Store{name: name, folder: folder}
+	s.now.Store(o)
 	return s, nil
 }
 
 // Close gives the folder back. Calls after it fail.
-func (s *Store) Close() error { return s.root.Close() }
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	return s.now.Load().close()
+}
 
 // Name implements chunks.Store.
 func (s *Store) Name() string { return s.name }
@@ -68,25 +70,31 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 	if err := chunks.CheckKey(key); err != nil {
 		return err
 	}
-	name := path.Join(incoming, strconv.FormatUint(s.next.Add(1), 36))
-	err := s.write(ctx, name, r, size)
+	number := strconv.FormatUint(s.next.Add(1), 36)
+	var name string
+	var f *os.File
+	o, err := s.in(func(o *opened) (err error) {
+		name = o.lockName() + "." + number
+		f, err = o.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+		return err
+	})
 	if err == nil {
-		err = s.place(name, key+suffix)
+		if err = write(ctx, f, r, size); err == nil {
+			err = o.place(name, key+suffix)
+		}
+		if err != nil {
+			_ = o.root.Remove(name) // what can't be removed now is at the next Open
+		}
 	}
 	if err != nil {
-		_ = s.root.Remove(name) // what can't be removed now is at the next Open
 		return fmt.Errorf("put %s: %w", key, err)
 	}
 	return nil
 }
 
-// write makes a file whose content is on disk.
-func (s *Store) write(ctx context.Context, name string, r io.Reader, size int64) error {
-	f, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
-	if err != nil {
-		return err
-	}
-	err = chunks.Exactly(ctx, f, r, size)
+// write fills a file, which is on disk then.
+func write(ctx context.Context, f *os.File, r io.Reader, size int64) error {
+	err := chunks.Exactly(ctx, f, r, size)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -94,12 +102,12 @@ func (s *Store) write(ctx context.Context, name string, r io.Reader, size int64)
 }
 
 // place renames a file into its place and puts the folders on disk that name it.
-func (s *Store) place(from, to string) error {
+func (o *opened) place(from, to string) error {
 	folder := path.Dir(to)
 	var err error
 	for range attempts {
-		if err = s.root.MkdirAll(folder, 0o750); err == nil {
-			err = s.root.Rename(from, to)
+		if err = o.root.MkdirAll(folder, 0o750); err == nil {
+			err = o.root.Rename(from, to)
 		}
 		// A folder that goes while it is made may also be told to be there already.
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
@@ -109,7 +117,7 @@ func (s *Store) place(from, to string) error {
 	// All folders above are synced, since another Put may have made one of them and
 	// not be there yet. One that is gone again tells that the blob was deleted.
 	for err == nil {
-		if err = s.sync(folder); errors.Is(err, fs.ErrNotExist) {
+		if err = o.sync(folder); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 		if folder == "." {
@@ -120,8 +128,8 @@ func (s *Store) place(from, to string) error {
 	return err
 }
 
-func (s *Store) sync(folder string) error {
-	f, err := s.root.Open(folder)
+func (o *opened) sync(folder string) error {
+	f, err := o.root.Open(folder)
 	if err != nil {
 		return err
 	}
@@ -139,7 +147,11 @@ func (s *Store) Get(ctx context.Context, key string, off, n int64, w io.Writer) 
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	f, err := s.root.Open(key + suffix)
+	var f *os.File
+	_, err := s.in(func(o *opened) (err error) {
+		f, err = o.root.Open(key + suffix)
+		return err
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("get %s: %w", key, chunks.ErrNotFound)
 	}
@@ -162,13 +174,13 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	err := s.root.Remove(key + suffix)
+	o, err := s.in(func(o *opened) error { return o.root.Remove(key + suffix) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	folder := path.Dir(key)
 	if err == nil {
-		err = s.sync(folder)
+		err = o.sync(folder)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil // a deletion beside this one has removed the folder already
@@ -178,7 +190,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	}
 	// Remove takes only empty folders. One that isn't ends it, and one that comes back
 	// after a crash is empty and harms nobody.
-	for ; folder != "." && s.root.Remove(folder) == nil; folder = path.Dir(folder) {
+	for ; folder != "." && o.root.Remove(folder) == nil; folder = path.Dir(folder) {
 	}
 	return nil
 }
@@ -188,8 +200,11 @@ func (s *Store) List(ctx context.Context, prefix, after string, limit int) ([]ch
 	if err := chunks.CheckRange(0, int64(limit)); err != nil {
 		return nil, err
 	}
-	l := lister{root: s.root, prefix: prefix, after: after, limit: limit}
-	if err := l.walk(ctx, ""); err != nil {
+	var l lister
+	if _, err := s.in(func(o *opened) error {
+		l = lister{root: o.root, prefix: prefix, after: after, limit: limit}
+		return l.walk(ctx, "")
+	}); err != nil {
 		return nil, fmt.Errorf("list %s: %w", prefix, err)
 	}
 	return l.found, nil

@@ -7,5 +7,11 @@
 // the folder leads out of it. Folders that a deletion leaves empty are removed.
 //
 // States: open until Close. Failures: those of package chunks and of the file system.
-// Open removes what a crash left under .new; two processes must not have one folder.
+// Open removes what a crash left under .new. Several processes may have one folder, as
+// long as they give different keys: each has a locked file under .new, by whose name the
+// others know what is still being written.
+//
+// A folder that is deleted while it is open, or whose file system goes, fails all calls:
+// what was in it is neither not there nor deleted. When there is a folder of that name
+// again it is the store, whatever is in it.
 package dir

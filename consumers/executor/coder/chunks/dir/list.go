@@ -65,7 +65,7 @@ func (l *lister) read(name string) ([]fs.DirEntry, error) {
 	}
 	defer f.Close()
 	entries, err := f.ReadDir(-1)
-	if errors.Is(err, fs.ErrNotExist) { // removed since it was opened
+	if errors.Is(err, fs.ErrNotExist) && name != "." { // removed since it was opened
 		return nil, nil
 	}
 	return entries, err
