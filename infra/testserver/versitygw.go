@@ -89,6 +89,9 @@ func (s S3) Bucket(t testing.TB) string {
 // is an object too, one without an ETag.
 func (s S3) Folder(bucket string) string { return filepath.Join(s.folder, bucket) }
 
+// PID is the number of its process.
+func (s S3) PID() (int, error) { return (&Program{home: filepath.Dir(s.folder)}).PID() }
+
 // Client returns a client of the server, which is closed when the test ends.
 func (s S3) Client(t testing.TB) *minio.Client {
 	t.Helper()

@@ -127,6 +127,9 @@ func serveProxy(t *testing.T, kind, service, nats string) {
 	case "redirector":
 		serveRedirector(ctx, t, service, nats)
 		return
+	case "coder":
+		serveCoder(ctx, t, service, nats)
+		return
 	case "bus":
 		fmt.Printf("address %s\n", entryBus(t))
 		<-ctx.Done()
