@@ -67,16 +67,20 @@ func (w *writing) note(v *object.Version, lacking []int) (left []int) {
 	}
 	w.mu.Lock()
 	var landed []int
+	failed := int64(0)
 	for _, i := range lacking {
-		if w.landed[i] {
+		switch {
+		case w.landed[i]:
 			landed = append(landed, i)
-		} else {
-			left = append(left, i)
+			continue
+		case w.begun[i]:
+			failed++
 		}
+		left = append(left, i)
 	}
 	w.mu.Unlock()
-	if len(left) > 0 {
-		w.c.count(EventDropped, "failed", int64(len(left)))
+	if failed > 0 {
+		w.c.count(EventDropped, "failed", failed)
 	}
 	if len(landed) == 0 {
 		return left

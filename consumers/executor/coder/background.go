@@ -4,15 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"penstock/consumers/executor/coder/catalog"
 	"penstock/consumers/executor/coder/chunks"
-	"penstock/consumers/executor/coder/object"
 )
 
 // duties are what is known of the work that goes on behind requests.
@@ -112,8 +107,12 @@ func (c *Coder) retried(what, id string, err error) {
 func (c *Coder) mends(ctx context.Context) {
 	slots := make(chan struct{}, max(1, c.o.Background))
 	for {
+		began := c.o.Clock.Now()
 		c.mendAll(ctx, slots)
-		if !c.pause(ctx, c.duties.wake[0], c.o.Retry) {
+		// Every write wakes it: where much waits for a store that is dead, looking
+		// through it must not be all that is done.
+		took := c.o.Clock.Now().Sub(began)
+		if !c.pause(ctx, nil, min(lookShare*took, c.o.Retry)) || !c.pause(ctx, c.duties.wake[0], c.o.Retry) {
 			break
 		}
 	}
@@ -121,6 +120,10 @@ func (c *Coder) mends(ctx context.Context) {
 		slots <- struct{}{}
 	}
 }
+
+// lookShare is for how many times as long as it took to look through the journal the
+// background rests before it looks again.
+const lookShare = 10
 
 // pause waits for a signal, or so long; false when ctx has ended.
 func (c *Coder) pause(ctx context.Context, wake <-chan struct{}, d time.Duration) bool {
@@ -139,6 +142,7 @@ func (c *Coder) pause(ctx context.Context, wake <-chan struct{}, d time.Duration
 const page = 256
 
 func (c *Coder) mendAll(ctx context.Context, slots chan struct{}) {
+	seen := 0
 	for after := ""; ctx.Err() == nil; {
 		list, err := c.catalog.Rests(after, page)
 		if err != nil {
@@ -161,9 +165,19 @@ func (c *Coder) mendAll(ctx context.Context, slots chan struct{}) {
 				c.mendOne(ctx, r.Version)
 			})
 		}
-		if len(list) < page {
+		if seen += len(list); len(list) < page {
+			c.forget(seen)
 			return
 		}
+	}
+}
+
+// forget drops what is known of failures when most are of versions that are gone.
+func (c *Coder) forget(rests int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.duties.later) > 2*rests+page {
+		clear(c.duties.later)
 	}
 }
 
@@ -198,93 +212,6 @@ func (c *Coder) due(id string) bool {
 // maxRetry is the longest pause between two attempts to mend a version; a store that
 // comes back ends it.
 const maxRetry = 5 * time.Minute
-
-// deletes takes from one store what the journal says is to go, until ctx ends.
-func (c *Coder) deletes(ctx context.Context, s *store) {
-	for {
-		for more := true; more && ctx.Err() == nil; {
-			more = c.deleteSome(ctx, s)
-		}
-		if !c.pause(ctx, c.duties.wake[1+s.index], c.o.Retry) {
-			return
-		}
-	}
-}
-
-// deleteSome deletes what may be deleted now; it tells whether there is more to do at
-// once.
-func (c *Coder) deleteSome(ctx context.Context, s *store) bool {
-	some := false
-	for after := ""; ; {
-		list, next, err := c.catalog.Deletes(s.Name(), after, page)
-		if err != nil {
-			c.retried("journal", "", err)
-			return false
-		}
-		list = slices.DeleteFunc(list, func(d catalog.Deletion) bool { return c.occupied(d.Version) })
-		// Only what let go of them is waited for: their own deletion is a change, too, and
-		// pages that waited for those of before would be one a second.
-		last := uint64(0)
-		for _, d := range list {
-			last = max(last, d.Change())
-		}
-		if c.shipper.Await(ctx, last) != nil {
-			return false // else a rebuilt catalog might name what is gone
-		}
-		gone := c.deleteBlobs(ctx, s, list)
-		if len(gone) > 0 {
-			if err := c.catalog.Deleted(context.WithoutCancel(ctx), gone...); err != nil {
-				c.retried("deleted", "", err)
-				return false
-			}
-			c.count(EventDeleted, "queued", int64(len(gone)))
-			some = true
-		}
-		if len(gone) < len(list) {
-			return false // the store is in trouble: the rest waits
-		}
-		if after = next; after == "" {
-			return some
-		}
-	}
-}
-
-// deletesAtOnce is how many deletions a store is asked for at a time.
-const deletesAtOnce = 8
-
-// deleteBlobs deletes blobs, and gives the places of those that are gone.
-func (c *Coder) deleteBlobs(ctx context.Context, s *store, list []catalog.Deletion) (gone []object.Place) {
-	var mu sync.Mutex
-	var group errgroup.Group
-	group.SetLimit(deletesAtOnce)
-	failed := false
-	for _, d := range list {
-		mu.Lock()
-		stop := failed
-		mu.Unlock()
-		if stop {
-			break
-		}
-		group.Go(func() error {
-			limited, cancel := c.limited(ctx)
-			defer cancel()
-			err := s.Delete(limited, d.Place.Key)
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil {
-				gone = append(gone, d.Place)
-				return nil
-			}
-			failed = true
-			if ctx.Err() == nil {
-				c.retried("delete", d.Place.Key, err)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait()
-	return gone
-}
 
 // probes looks at stores in trouble of which nothing was heard, so that one that has come
 // back is found, and slow ones are asked again sooner.
