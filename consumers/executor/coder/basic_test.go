@@ -115,3 +115,19 @@ func TestUnknownSize(t *testing.T) {
 		}
 	}, nil)
 }
+
+// TestTooLarge: an object of more strips than a document may name is refused by the size
+// that was said, before it is read.
+func TestTooLarge(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		size := int64(object.MaxStrips) * testSegment
+		_, err := b.Put(t.Context(), PutInput{Bucket: "bucket", Key: "k", Body: io.LimitReader(zeros{}, size), Size: size})
+		if !errors.Is(err, ErrTooLarge) {
+			t.Error(err)
+		}
+		b.clean(t)
+		if n := b.blobs(t); n != 0 {
+			t.Errorf("%d blobs", n)
+		}
+	}, nil)
+}

@@ -15,10 +15,24 @@
 // what is staged, and deletes. A crash leaves an intent without a version, whose blobs
 // are deleted, or a version with work left, which goes on.
 //
+// Intents are begun ahead, many in one transaction, so that a write waits for one only.
+// Every change of the catalog is shipped to the stores (catalog/shipping), and blobs are
+// deleted only when the change that let go of them is there: a catalog that is rebuilt
+// from the stores never names what is gone.
+//
+// Reads. Each strip is checked before it counts; a chunk that is damaged or fails is
+// replaced at once by another. What is handed out has passed its strip's checksum, and a
+// version that is read whole also its SHA-256, before its last segment is handed out: an
+// object of one segment is proven before its first byte. Stores are ordered by how long
+// tasks of their size take; one that fails again and again is asked last, and looked at
+// until it answers. A reader keeps the version that it began with.
+//
 // Memory. A request is one segment (at most 8 MiB). A body is read into the encoder
 // before its segment enters the queue, so that a slow client holds no connection, and
-// reads look one segment ahead. Encoders and decoders come from pools; no more of them
-// are in use than Options.Memory has room for.
+// reads and writes look one segment ahead if there is memory for it. Encoders and
+// decoders come from pools; no more of them are in use than Options.Memory has room for.
+// Tasks reach that memory through windows, which are shut when it is needed elsewhere: a
+// task that was cancelled and still runs can neither read nor write it any more.
 //
 // States: Open, then Run until its context ends, beside calls by any number of
 // goroutines; Close after that. Failures: the sentinels in errors.go. A store that fails

@@ -89,7 +89,7 @@ func TestMultipart(t *testing.T) {
 		if n := b.blobs(t); n != 2*max(2, len(b.stores)) {
 			t.Errorf("%d blobs of two parts", n)
 		}
-	}, nil)
+	}, func(o *Options) { o.Segment = 1 << 20 })
 }
 
 func TestCopy(t *testing.T) {

@@ -113,6 +113,9 @@ func (w *writing) begin(ctx context.Context) error {
 		return w.single(ctx, shape)
 	}
 	shape.Size = w.src.size
+	if err := shape.Validate(); err != nil {
+		return bodyError(err)
+	}
 	return w.several(ctx, shape, in)
 }
 
