@@ -138,7 +138,7 @@ func TestMinio(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, size := range []int{0, 1, 64 << 10, 1<<20 + 3, 17 << 20} {
+		for _, size := range []int{0, 1, 64 << 10, 1<<20 + 3, 11 << 20} {
 			data := noise(size, 9)
 			info, err := c.PutObject(t.Context(), b, name, bytes.NewReader(data), int64(size), minio.PutObjectOptions{
 				UserMetadata: map[string]string{"A": "b"}, PartSize: coder.MinPart,
