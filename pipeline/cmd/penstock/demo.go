@@ -18,6 +18,7 @@ import (
 type demoCmd struct {
 	Live    demoLiveCmd    `cmd:"" help:"Three sites, their entry points and a crowd that moves: its data follows while it reads and writes."`
 	Split   demoSplitCmd   `cmd:"" help:"Two sites of six services that call each other: one of them gets slow at one site, and calls go to the other."`
+	Coding  demoCodingCmd  `cmd:"" help:"A coder over a store with made-up delays, beside static codes: load rises and falls, and codes follow."`
 	Notes   demoNotesCmd   `cmd:"" hidden:"" help:"The notes service of a site of the demonstration."`
 	Service demoServiceCmd `cmd:"" hidden:"" help:"One of the six services of a site."`
 	Part    demoPartCmd    `cmd:"" hidden:"" passthrough:"" help:"Run a verb that ends with the process that started it."`

@@ -12,7 +12,7 @@ const (
 	leastRate = 3.0 // times what (12,6) answers, at the greatest load
 	// mostLate is how late a sleeper may wake up on average (ms), for each unit of scale:
 	// a read waits for several timers, the least of which is 39 ms.
-	mostLate = 1.5
+	mostLate = 1
 	// deviations is how many standard deviations of what chance makes of a mean are added
 	// to what is allowed: it is no failure.
 	deviations = 3

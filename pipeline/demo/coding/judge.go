@@ -1,0 +1,136 @@
+package coding
+
+import (
+	"fmt"
+	"slices"
+)
+
+// What is promised (issue: make coding-demo).
+const (
+	leastGain = 2.5 // of the mean delay at a light load, against (1,1)
+	// leastRate is how much of the quotient of what (1,1) and (12,6) carry must show at a
+	// heavy load; the rest is for a load below the capacity, and for writes.
+	leastRate = 0.75
+	// mostOver is how much longer than under (1,1) a read may take at a heavy load.
+	mostOver = 1.25
+	// mostOff is by how much what was learned may be off.
+	mostOff = 0.15
+	// mostLate is how late a sleeper may wake up on average (ms), for each unit of scale.
+	// A read goes through three processes, and each of its chunks through two.
+	mostLate = 0.5
+)
+
+// Check is one promise and what was found.
+type Check struct {
+	What string `json:"what"`
+	Want string `json:"want"`
+	Got  string `json:"got"`
+	Kept bool   `json:"kept"`
+}
+
+// judge compares what was seen with what is promised. It is pure.
+type judge struct {
+	*Result
+	demo  *Demo
+	audit error
+}
+
+func (j *judge) add(kept bool, what, want, format string, args ...any) {
+	j.Checks = append(j.Checks, Check{What: what, Want: want, Got: fmt.Sprintf(format, args...), Kept: kept})
+}
+
+// run makes all checks.
+func (j *judge) run() {
+	for i, p := range j.Phases {
+		switch {
+		case p.Slower:
+		case p.Percent <= 12:
+			j.light(i)
+		case p.Percent >= 80:
+			j.heavy(i)
+		}
+	}
+	for i := range j.Arms {
+		j.arm(&j.Arms[i])
+	}
+	for i := range j.Learned {
+		j.learned(&j.Learned[i])
+	}
+	if n := len(j.Learned); n > 1 {
+		a, b := &j.Learned[n-2], &j.Learned[n-1]
+		lower := len(b.K) > 0 && len(a.K) == len(b.K) && b.Epoch > a.Epoch && b.K[0] < a.K[0]
+		j.add(lower, "thresholds once each request to the stores takes longer", "lower, of a later table", "%s; before it %s", thresholds(b.K), thresholds(a.K))
+	}
+	j.account()
+}
+
+// light compares with the code that carries most, where hardly anything waits.
+func (j *judge) light(i int) {
+	ours, basic := &j.Arms[0].Phases[i], &j.Arms[1].Phases[i]
+	read, _ := j.demo.truth(false)
+	gain := basic.Mean / max(ours.Mean, 1e-3)
+	j.add(ours.Reads > 0 && gain >= leastGain, ours.Phase+": mean delay of reads, (1,1) over tofec", fmt.Sprintf("at least %.1f", leastGain),
+		"%.2f: %.0f ms over %.0f ms; without queues the model gives %.2f", gain, basic.Mean, ours.Mean, read.Service(sizeMB, 1, 1)/read.Service(sizeMB, 12, 6))
+}
+
+// heavy compares with the code that is fastest without a queue, and with the one that
+// carries most.
+func (j *judge) heavy(i int) {
+	ours, basic, wide := &j.Arms[0].Phases[i], &j.Arms[1].Phases[i], &j.Arms[2].Phases[i]
+	j.add(ours.Refused == 0, ours.Phase+": requests that tofec refused", "none", "%d", ours.Refused)
+	j.add(wide.Refused > 0, ours.Phase+": requests that (12,6) refused", "some", "%d", wide.Refused)
+	rate, least := ours.Served/max(wide.Served, 1e-3), leastRate*j.demo.capacity(1, 1)/j.demo.capacity(12, 6)*float64(j.Phases[i].Percent)/100
+	j.add(rate >= least, ours.Phase+": answers a second, tofec over (12,6)", fmt.Sprintf("at least %.2f", least),
+		"%.2f: %.1f over %.1f; by the model %.2f", rate, ours.Served, wide.Served, least/leastRate)
+	over := ours.Mean / max(basic.Mean, 1e-3)
+	j.add(over <= mostOver, ours.Phase+": mean delay of reads, tofec over (1,1)", fmt.Sprintf("at most %.2f", mostOver), "%.2f: %.0f ms over %.0f ms", over, ours.Mean, basic.Mean)
+}
+
+// arm checks what must hold of each coder.
+func (j *judge) arm(a *ArmResult) {
+	j.add(a.Wrong == 0, a.Policy+": reads of other bytes, or of an older version, than was written", "none", "%d of %d answers", a.Wrong, a.Answered)
+	got := fmt.Sprintf("%d of %d", a.Failed, a.Due)
+	if len(a.Told) > 0 {
+		got += ", such as: " + a.Told[0]
+	}
+	j.add(a.Failed == 0 && a.Answered > 0 && a.Answered+a.Refused == int(a.Due), a.Policy+": requests that failed, but for those refused", "none", "%s", got)
+	l := &a.Left
+	j.add(l.Unintended == 0 && l.Deletes == 0, a.Policy+": objects not in their intended coding, and blobs to delete, at the end", "none", "%d and %d", l.Unintended, l.Deletes)
+	j.add(l.Connections == 0 && a.Under == 0, a.Policy+": connections in use, and requests at the store, at the end", "none", "%d and %d; %d of %d were cancelled on the way", l.Connections, a.Under, a.Gone, a.Asked)
+}
+
+// learned compares delays.
+func (j *judge) learned(l *Learned) {
+	j.add(l.Epoch > 0 && max(l.Delay, l.Usage) <= mostOff, "delays that were learned, "+l.When, fmt.Sprintf("within %.0f %% of the true ones for each code", 100*mostOff),
+		"%.1f %%, use of connections %.1f %%: %.1f + %.0f·MB ms and %.1f + %.0f·MB ms, true %.1f + %.0f·MB ms and %.1f + %.0f·MB ms", 100*l.Delay, 100*l.Usage,
+		l.Found.Delta, l.Found.DeltaPerMB, l.Found.Psi, l.Found.PsiPerMB, l.True.Delta, l.True.DeltaPerMB, l.True.Psi, l.True.PsiPerMB)
+}
+
+// account checks that every event is in a window once.
+func (j *judge) account() {
+	a := j.Account
+	if a == nil {
+		return
+	}
+	answers := 0
+	for i := range j.Arms {
+		answers += j.Arms[i].Answered
+	}
+	whole := j.audit == nil && a.Received == a.Counted && a.LostBatches == 0 && a.Received > 2*int64(answers)
+	got := fmt.Sprintf("%d received, %d counted, %d late, %d duplicate, %d malformed, %d quarantined, %d batches lost", a.Received, a.Counted, a.Late, a.Duplicate, a.Malformed, a.Quarantined, a.LostBatches)
+	if j.audit != nil {
+		got += ": " + j.audit.Error()
+	}
+	j.add(whole, "events: all that were received are counted, a row at least for each answer and its chunks", fmt.Sprintf("more than %d", 2*answers), "%s", got)
+	j.add(j.Commands > 0 && j.Outcomes["done"]+j.Outcomes["already-applied"] > 0, "tables that were decided and brought into force", "at least one", "%d decided by %d windows; outcomes: %s", j.Commands, j.Decisions, outcomes(j.Result))
+}
+
+// outcomes are how many there were, by status.
+func outcomes(r *Result) string {
+	var names []string
+	for s, n := range r.Outcomes {
+		names = append(names, fmt.Sprintf("%s %d", s, n))
+	}
+	slices.Sort(names)
+	return fmt.Sprint(names)
+}
