@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -89,7 +90,9 @@ func Exactly(ctx context.Context, w io.Writer, r io.Reader, size int64) error {
 		return fmt.Errorf("%w: %d bytes", ErrSize, size)
 	}
 	r = &until{ctx, r}
-	n, err := io.Copy(w, io.LimitReader(r, size))
+	b := buffers.Get().(*[step]byte) //nolint:forcetypeassert // nothing else is put there
+	n, err := io.CopyBuffer(struct{ io.Writer }{w}, io.LimitReader(r, size), b[:])
+	buffers.Put(b)
 	if err != nil {
 		return err
 	}
@@ -106,8 +109,12 @@ func Exactly(ctx context.Context, w io.Writer, r io.Reader, size int64) error {
 	return ctx.Err()
 }
 
-// step is how much Fill reads at a time, so that a Bounded reader looks at its context.
+// step is how much Fill and Exactly read at a time, so that a Bounded reader looks at its
+// context.
 const step = 128 << 10
+
+// buffers are what Exactly copies through.
+var buffers = sync.Pool{New: func() any { return new([step]byte) }}
 
 // Fill reads as many bytes as b holds. It returns ErrSize if r has fewer, and r's errors;
 // a wrapped io.EOF is one of them, no end.

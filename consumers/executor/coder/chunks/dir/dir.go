@@ -104,36 +104,20 @@ func write(ctx context.Context, f *os.File, r io.Reader, size int64) error {
 // place renames a file into its place and puts the folders on disk that name it.
 func (o *opened) place(from, to string) error {
 	folder := path.Dir(to)
-	var err error
+	err := o.root.Rename(from, to) // mostly the folder is there
 	for range attempts {
-		if err = o.root.MkdirAll(folder, 0o750); err == nil {
-			err = o.root.Rename(from, to)
-		}
 		// A folder that goes while it is made may also be told to be there already.
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			break
 		}
-	}
-	// All folders above are synced, since another Put may have made one of them and
-	// not be there yet. One that is gone again tells that the blob was deleted.
-	for err == nil {
-		if err = o.sync(folder); errors.Is(err, fs.ErrNotExist) {
-			err = nil
+		if err = o.root.MkdirAll(folder, 0o750); err == nil {
+			err = o.root.Rename(from, to)
 		}
-		if folder == "." {
-			break
-		}
-		folder = path.Dir(folder)
 	}
-	return err
-}
-
-func (o *opened) sync(folder string) error {
-	f, err := o.root.Open(folder)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return o.settle(folder)
 }
 
 // Get implements chunks.Store.
@@ -191,6 +175,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	// Remove takes only empty folders. One that isn't ends it, and one that comes back
 	// after a crash is empty and harms nobody.
 	for ; folder != "." && o.root.Remove(folder) == nil; folder = path.Dir(folder) {
+		o.made.remove(folder)
 	}
 	return nil
 }

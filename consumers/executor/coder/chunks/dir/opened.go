@@ -16,6 +16,7 @@ type opened struct {
 	root *os.Root
 	id   string   // begins the names of files that are written here
 	lock *os.File // its name is the id; it is locked as long as they are
+	made made
 }
 
 // open opens a folder that is there, and removes what was being written by those who
