@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -63,20 +64,22 @@ type objectTurns struct {
 // with a copy of everything, which is what a disk of one's own asks for.
 func BenchmarkObjects(b *testing.B) {
 	servers := startStorages(b)
-	for range b.N {
-		tab := newSheet(fmt.Sprintf("Objects through S3, %d turns each of at least %v; ratios are of versitygw's, least and most of a pair", objectRounds, objectTurn),
-			"what", "clients", "server", "of them", "objects/s", "p50 ms", "p99 ms", "x objects/s", "CPU-ms an object", "x")
-		for _, size := range objectSizes {
+	for _, size := range objectSizes {
+		b.Run(strings.ReplaceAll(size.name, " ", ""), func(b *testing.B) {
 			content := noise(size.bytes)
-			for _, clients := range size.clients {
-				for _, op := range []string{"put", "get"} {
-					compared(b, tab, servers, objectLoad{op, size.bytes, clients}, size.name, content)
+			for range b.N {
+				tab := newSheet(fmt.Sprintf("Objects of %s through S3, %d turns each of at least %v; ratios are of versitygw's, least and most of a pair", size.name, objectRounds, objectTurn),
+					"what", "clients", "server", "of them", "objects/s", "p50 ms", "p99 ms", "x objects/s", "CPU-ms an object", "x")
+				for _, clients := range size.clients {
+					for _, op := range []string{"put", "get"} {
+						compared(b, tab, servers, objectLoad{op, size.bytes, clients}, size.name, content)
+					}
 				}
+				results.sheet(tab)
 			}
-		}
-		results.sheet(tab)
+			b.ReportMetric(0, "ns/op") // of no meaning beside the others
+		})
 	}
-	b.ReportMetric(0, "ns/op") // of no meaning beside the others
 }
 
 // compared measures one load at all servers, in turns.
@@ -105,6 +108,7 @@ func compared(b *testing.B, tab *sheet, servers []*storage, l objectLoad, size s
 		used, _, _ := ratios(t.cpu, theirs.cpu)
 		slices.Sort(t.delays)
 		p50, p99 := quantile(t.delays, 0.5), quantile(t.delays, 0.99)
+		b.ReportMetric(rate, fmt.Sprintf("%s-%d-%s-of-versitygw", l.op, l.clients, strings.NewReplacer(" ", "-", ",", "").Replace(servers[j].name)))
 		tab.row(l.op+" "+size, fmt.Sprint(l.clients), servers[j].name, fmt.Sprint(len(t.delays)), fmt.Sprintf("%.1f", middle(t.perSecond)),
 			fmt.Sprintf("%.2f", p50), fmt.Sprintf("%.2f", p99), fmt.Sprintf("%.2f (%.2f–%.2f)", rate, low, high),
 			fmt.Sprintf("%.2f", 1e3*middle(t.cpu)), fmt.Sprintf("%.2f", used))
