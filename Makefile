@@ -61,9 +61,10 @@ fmt: $(TOOLS)/gofumpt-$(GOFUMPT_VERSION) ## Format the code.
 
 .PHONY: bench
 bench: ## Measure the rows of the design's speed table; ratios are of one run. PLACEMENT_OWNERS=N, DIRECTORY_OWNERS=N for fewer than 10 million owners.
-	PLACEMENT_OWNERS=$${PLACEMENT_OWNERS:-10000000} DIRECTORY_OWNERS=$${DIRECTORY_OWNERS:-10000000} $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m -p 1 $(if $(filter ./...,$(PKG)),./pipeline/bench/ ./consumers/decider/placement/,$(PKG))
+	PLACEMENT_OWNERS=$${PLACEMENT_OWNERS:-10000000} DIRECTORY_OWNERS=$${DIRECTORY_OWNERS:-10000000} $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 60m -p 1 $(if $(filter ./...,$(PKG)),./pipeline/bench/ ./consumers/decider/placement/,$(PKG))
 ifeq ($(PKG),./...)
 	$(GO) test -run '^$$' -bench 'Decide|Pick' -timeout 10m -p 1 ./consumers/decider/split/ ./infra/shares/
+	$(GO) test -run '^$$' -bench AgainstBare -benchtime 100x -timeout 10m ./consumers/executor/coder/object/
 endif
 
 .PHONY: golden
