@@ -13,6 +13,7 @@ func TestOnTheClock(t *testing.T) {
 	t.Run("InTurn", func(t *testing.T) {
 		t.Parallel()
 		t.Run("LiveDemo", liveDemo)
+		t.Run("CodingDemo", codingDemo)
 		t.Run("TheBusGoesAway", theBusGoesAway)
 		t.Run("EntriesStartWithoutTheBus", entriesStartWithoutTheBus)
 		t.Run("TheSpoolIsFull", theSpoolIsFull)

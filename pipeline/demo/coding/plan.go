@@ -23,13 +23,13 @@ const settling = 6 * time.Second
 // what the decider needs to close them.
 func (d *Demo) timetable() []Phase {
 	list := []Phase{
-		{Name: "light", Percent: 10, For: 40 * time.Second}, {Name: "rising", Percent: 40, For: 30 * time.Second},
+		{Name: "light", Percent: 6, For: 60 * time.Second}, {Name: "rising", Percent: 40, For: 30 * time.Second},
 		{Name: "heavy", Percent: 85, For: 40 * time.Second}, {Name: "falling", Percent: 40, For: 25 * time.Second},
-		{Name: "light again", Percent: 10, For: 30 * time.Second}, {Name: "slower stores", Percent: 40, For: 60 * time.Second, Slower: true},
-		{Name: "slower and light", Percent: 8, For: 30 * time.Second, Slower: true},
+		{Name: "light again", Percent: 6, For: 45 * time.Second}, {Name: "slower stores", Percent: 40, For: 60 * time.Second, Slower: true},
+		{Name: "slower and light", Percent: 6, For: 25 * time.Second, Slower: true},
 	}
 	if d.Fast {
-		list = []Phase{{Name: "light", Percent: 12, For: 22 * time.Second}, {Name: "heavy", Percent: 85, For: 18 * time.Second}}
+		list = []Phase{{Name: "light", Percent: 6, For: 24 * time.Second}, {Name: "heavy", Percent: 85, For: 17 * time.Second}}
 	}
 	at := time.Duration(0)
 	for i := range list {

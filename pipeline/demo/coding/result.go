@@ -131,7 +131,11 @@ func (s *show) judge(ctx context.Context) (*Result, error) {
 			r.Void = append(r.Void, fmt.Sprintf("%s; more than %.1f ms", u, mostLate*s.Scale))
 		}
 	}
-	j := &judge{Result: r, demo: s.Demo, audit: settled}
+	gains, err := s.gains(ctx)
+	if err != nil {
+		return nil, err
+	}
+	j := &judge{Result: r, demo: s.Demo, audit: settled, gains: gains}
 	j.run()
 	for _, c := range r.Checks {
 		if !c.Kept {

@@ -19,19 +19,16 @@ type scene struct {
 
 // armScene is a policy in it.
 type armScene struct {
-	policy     string
-	n, k       int
-	backlog    int
-	smoothed   float64
-	inUse      int
-	reads      int // answered in the last seconds
-	mean, p99  time.Duration
-	refused    int
-	perRead    float64 // requests to the store for a read; below 0: nothing was read
-	failed     int
-	unintended int64
-	cancelled  uint64
-	perSecond  float64
+	policy    string
+	n, k      int // what a read would get now
+	backlog   int
+	smoothed  float64
+	inUse     int
+	perSecond float64 // reads answered in the last seconds
+	mean, p99 time.Duration
+	refused   int
+	failed    int
+	perRead   float64 // requests to the store for a read; below 0: nothing was read
 }
 
 // recent is the time that delays of a scene are about.
@@ -43,11 +40,11 @@ const barWidth = 16
 func (c *scene) picture() []string {
 	out := []string{
 		"", fmt.Sprintf("  %s   %s", c.since, c.phase), "",
-		fmt.Sprintf("  %-7s %-7s %-*s %8s %9s %9s %8s %8s %9s %10s", "coder", "code", barWidth+1, "connections", "backlog", "mean", "p99", "reads/s", "refused", "asked", "$/M reads"),
+		fmt.Sprintf("  %-7s %-7s %-*s %7s %8s %9s %9s %8s %8s %7s %10s", "coder", "code", barWidth, "connections", "backlog", "smoothed", "mean", "p99", "reads/s", "refused", "asked", "$/M reads"),
 	}
 	for _, a := range c.arms {
-		out = append(out, fmt.Sprintf("  %-7s %-7s %s %8d %6.0f ms %6.0f ms %8.1f %8d %9s %10s",
-			a.policy, fmt.Sprintf("(%d,%d)", a.n, a.k), bar(a.inUse)+" ", a.backlog, ms(a.mean), ms(a.p99), a.perSecond, a.refused, number(a.perRead, 2), number(a.perRead*price, 2)))
+		out = append(out, fmt.Sprintf("  %-7s %-7s %s %7d %8.3f %6.0f ms %6.0f ms %8.1f %8d %7s %10s",
+			a.policy, fmt.Sprintf("(%d,%d)", a.n, a.k), bar(a.inUse), a.backlog, a.smoothed, ms(a.mean), ms(a.p99), a.perSecond, a.refused, number(a.perRead, 2), number(a.perRead*price, 2)))
 	}
 	out = append(out, "")
 	for _, line := range c.table {
@@ -108,8 +105,8 @@ func (s *show) scene() *scene {
 func (s *show) armScene(now time.Time, number int, a *arm) armScene {
 	x := armScene{policy: a.text, perRead: -1}
 	reads := a.people.seen.Recent(now.Add(-recent), func(p *load.Sample[shot]) bool { return !p.Of.write })
-	x.reads, x.mean, x.p99 = len(reads), mean(reads), reads.Quantile(0.99)
-	x.perSecond = float64(x.reads) / recent.Seconds()
+	x.mean, x.p99 = mean(reads), reads.Quantile(0.99)
+	x.perSecond = float64(len(reads)) / recent.Seconds()
 	x.refused = len(a.people.refusals.Recent(now.Add(-recent), func(*load.Sample[shot]) bool { return true }))
 	x.failed, _, _ = a.people.failures()
 	all := s.sights(number)
@@ -118,10 +115,10 @@ func (s *show) armScene(now time.Time, number int, a *arm) armScene {
 	}
 	last := &all[len(all)-1]
 	x.n, x.k, x.backlog, x.smoothed = last.status.Read.N, last.status.Read.K, last.status.Backlog, last.status.Smoothed
-	x.inUse, x.unintended, x.cancelled = last.status.Connections, last.status.Unintended, last.counts.Gone
+	x.inUse = last.status.Connections
 	before := all[max(0, len(all)-1-int(recent/(500*time.Millisecond)))]
-	if x.reads > 0 {
-		x.perRead = float64(last.counts.Reads-before.counts.Reads) / float64(x.reads)
+	if len(reads) > 0 {
+		x.perRead = float64(last.counts.Reads-before.counts.Reads) / float64(len(reads))
 	}
 	return x
 }
