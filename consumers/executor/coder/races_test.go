@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"penstock/consumers/executor/coder/chunks"
 	"penstock/consumers/executor/coder/chunks/dir"
 	"penstock/consumers/executor/coder/object"
+	"penstock/consumers/executor/coder/queue"
 )
 
 // TestOneWriterWins: of writers of one key at a time one wins whole, and the blobs of
@@ -105,6 +107,78 @@ func TestReadersFinish(t *testing.T) {
 			}
 		}
 	}, nil)
+}
+
+// TestBlobsThatLandLate: a blob that is on its way when its version is overwritten or deleted
+// goes when it has landed, and not before, which would leave it behind.
+func TestBlobsThatLandLate(t *testing.T) {
+	t.Parallel()
+	b := setup(t, object.Spread, 4, 2, nil)
+	gate, read := make(chan struct{}), make(chan struct{}, 10)
+	b.stores[0].set(func(s *faulty) { s.late = func() { read <- struct{}{}; <-gate } })
+	b.put(t, "k", noise(1, 5000))
+	b.put(t, "k", noise(2, 5000))
+	<-read
+	<-read
+	if err := b.Delete(t.Context(), "bucket", "k", Conditions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range b.Coder.stores {
+		if _, err := b.deleteSome(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(gate)
+	b.settled(t)
+	if n := b.blobs(t); n != 0 {
+		t.Errorf("%d blobs of nobody", n)
+	}
+	b.clean(t)
+}
+
+// TestOnlyWhatIsLostIsReplaced: a chunk is replaced by as many strips as were lost, in
+// the same request.
+func TestOnlyWhatIsLostIsReplaced(t *testing.T) {
+	t.Parallel()
+	for _, code := range [][2]int{{1, 1}, {2, 2}, {3, 2}, {6, 6}} {
+		for name, damage := range map[string]func([]byte){
+			"one strip": func(b []byte) { b[0] ^= 1 },
+			"all":       func(b []byte) { clear(b) },
+		} {
+			var mu sync.Mutex
+			read := int64(0)
+			b := setup(t, object.Shared, 0, 0, func(o *Options) {
+				o.Retry = time.Hour
+				o.Observe = func(r queue.Record) {
+					mu.Lock()
+					defer mu.Unlock()
+					if r.Op == queue.Read && !r.Background {
+						read += r.Bytes
+					}
+				}
+			})
+			data := noise(1, 60_000)
+			b.put(t, "k", data)
+			b.settled(t)
+			alter(t, b.stores[0], func(key string, blob []byte) ([]byte, bool) {
+				if strings.HasSuffix(key, ".0") {
+					damage(blob)
+				}
+				return blob, true
+			})
+			b.code.set(code[0], code[1])
+			b.check(t, "k", data)
+			if again := b.counts.get("replaced/again"); again != 0 || b.counts.get("replaced/read") == 0 {
+				t.Errorf("%v, %s: %v", code, name, b.counts.of)
+			}
+			mu.Lock()
+			if most := int64(62_000 * code[0] / code[1]); name == "one strip" && read > most+2_000 {
+				t.Errorf("%v, %s: read %d bytes", code, name, read)
+			}
+			mu.Unlock()
+			b.stop()
+		}
+	}
 }
 
 // hang is a store whose Get waits until its context ends.

@@ -218,6 +218,8 @@ type faulty struct {
 	put func(ctx context.Context, key string) error                                // before a blob is put
 	del func(ctx context.Context, key string) error
 	cut int // bytes after which a blob that is put fails; 0: never
+	// late is called when all of a blob was read; then it lands, whatever ctx says.
+	late func()
 }
 
 func (f *faulty) set(change func(*faulty)) {
@@ -245,8 +247,16 @@ func (f *faulty) Get(ctx context.Context, key string, off, n int64, w io.Writer)
 
 func (f *faulty) Put(ctx context.Context, key string, r io.Reader, size int64) error {
 	f.mu.Lock()
-	put, cut := f.put, f.cut
+	put, cut, late := f.put, f.cut, f.late
 	f.mu.Unlock()
+	if late != nil {
+		b, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		late()
+		return f.Store.Put(context.WithoutCancel(ctx), key, bytes.NewReader(b), size)
+	}
 	if cut > 0 {
 		r = &cutting{r, cut}
 	}
