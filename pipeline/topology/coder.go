@@ -94,7 +94,12 @@ func (c *Coder) start(ctx context.Context, v *alone, x *config.Coder) (_ string,
 	if err != nil {
 		return "", err
 	}
-	undo = append(undo, func() error { return p.Close(ctx) })
+	undo = append(undo, func() error {
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		_ = p.Close(ended) // Nothing was logged yet; what a run before has left stays in the spool.
+		return nil
+	})
 	var one *coder.Coder
 	log, err := tasklog.New(tasklog.Options{Coder: x.Name, Site: x.Site, Publisher: p, State: func() queue.State { return one.Queue() }})
 	if err != nil {
