@@ -81,8 +81,8 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (f *Front) ended(a *answer, sc *scratch, began time.Time) {
 	failure := recover()
 	q := a.q
-	switch {
-	case failure == nil || failure == http.ErrAbortHandler:
+	switch failure {
+	case nil, http.ErrAbortHandler: //nolint:errorlint // net/http's own sign, never wrapped
 		sc.ctx.ResetUserValues()
 		sc.ctx.Request.Reset()
 		sc.ctx.Response.Reset()

@@ -217,8 +217,15 @@ func TestKeys(t *testing.T) {
 		w.expect(path, put(path, "x"), status, want)
 	}
 	for _, c := range []struct{ source, code string }{
-		{"", ""}, {"nokey", "InvalidArgument"}, {b, "InvalidArgument"}, {b + "/%ff", "InvalidArgument"}, {b + "/%zz", "InvalidArgument"},
-		{"A/k", "InvalidArgument"}, {b + "/none", "NoSuchKey"}, {"none/k", "NoSuchBucket"}, {b + "/a?versionId=1", "NotImplemented"},
+		{"", ""},
+		{"nokey", "InvalidArgument"},
+		{b, "InvalidArgument"},
+		{b + "/%ff", "InvalidArgument"},
+		{b + "/%zz", "InvalidArgument"},
+		{"A/k", "InvalidArgument"},
+		{b + "/none", "NoSuchKey"},
+		{"none/k", "NoSuchBucket"},
+		{b + "/a?versionId=1", "NotImplemented"},
 	} {
 		if c.source == "" {
 			continue

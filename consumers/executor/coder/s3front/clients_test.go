@@ -83,6 +83,7 @@ func TestPresigned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer func() { _ = res.Body.Close() }()
 		return res.StatusCode, string(drain(t, res.Body))
 	}
 	put, err := p.PresignPutObject(t.Context(), &s3.PutObjectInput{Bucket: &b, Key: &k})

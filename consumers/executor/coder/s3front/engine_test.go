@@ -99,11 +99,11 @@ func (e *engine) nothing(bucket string) {
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		if n := e.blobs(); n == 0 && s.Backlog == 0 && s.Connections == 0 {
+		n := e.blobs()
+		if n == 0 && s.Backlog == 0 && s.Connections == 0 {
 			return
-		} else {
-			last = fmt.Sprintf("%d blobs, %+v", n, s)
 		}
+		last = fmt.Sprintf("%d blobs, %+v", n, s)
 		time.Sleep(10 * time.Millisecond) // the coder deletes in the background and tells nobody
 	}
 	e.t.Error("left: ", strings.TrimSpace(last))

@@ -235,13 +235,13 @@ func BenchmarkReader(b *testing.B) {
 	for range 15 {
 		sizes = append(sizes, 64<<10)
 	}
-	for name, make := range map[string]func() *Signer{"unsigned": func() *Signer { return nil }, "signed": signer} {
+	for name, fresh := range map[string]func() *Signer{"unsigned": func() *Signer { return nil }, "signed": signer} {
 		b.Run(name, func(b *testing.B) {
-			text := body(data, sizes, make(), "", "")
+			text := body(data, sizes, fresh(), "", "")
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {
-				r := New(bytes.NewReader(text), Options{Length: int64(len(data)), Signer: make()})
+				r := New(bytes.NewReader(text), Options{Length: int64(len(data)), Signer: fresh()})
 				if _, err := io.Copy(io.Discard, r); err != nil {
 					b.Fatal(err)
 				}
