@@ -110,7 +110,7 @@ func (f *fetch) plan(code queue.Code) queue.Plan {
 		}
 		return queue.Plan{Tasks: tasks, Need: len(tasks)}
 	}
-	n, k := f.v.Clamp(sizedHack(code, f.v.Shape.SegmentBytes(f.segment)))
+	n, k := f.v.Clamp(code.N, code.K)
 	list, err := f.v.Chunks(make([]object.Chunk, 0, n), f.segment, k)
 	if err != nil {
 		return queue.Plan{Err: err}
