@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/template"
 	"time"
 
@@ -133,7 +134,7 @@ func (s *show) build(ctx context.Context) (w *world, err error) {
 
 // open lets a store answer. It has no delays yet.
 func (w *world) open(ctx context.Context, a *arm, where string, number uint64) (err error) {
-	if a.store, err = delayed.New(delayed.Options{Bucket: "chunks", Seed: w.show.Seed + number}); err != nil {
+	if a.store, err = delayed.New(delayed.Options{Bucket: "chunks", Seed: w.show.Seed + number, Counted: isChunk}); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", where)
@@ -145,6 +146,9 @@ func (w *world) open(ctx context.Context, a *arm, where string, number uint64) (
 	go func() { done <- a.store.Run(ctx, l) }()
 	return nil
 }
+
+// isChunk says whether a key is one of the coder's blobs, and not of its catalog.
+func isChunk(key string) bool { return strings.Contains(key, "/b/") }
 
 // start starts the processes, each when those that it needs are ready.
 func (w *world) start(ctx context.Context) error {

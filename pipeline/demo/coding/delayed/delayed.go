@@ -27,6 +27,8 @@ import (
 type Options struct {
 	// Bucket is there from the beginning.
 	Bucket string
+	// Counted, if any, says which keys of readings count as Reads; others are Others.
+	Counted func(key string) bool
 	// Seed of delays.
 	Seed uint64
 	// Delays at the beginning.
@@ -38,6 +40,7 @@ type Options struct {
 // Server is the service, an http.Handler.
 type Server struct {
 	clock   clock.Clock
+	counted func(key string) bool
 	backend gofakes3.Backend
 	inner   http.Handler
 	delays  atomic.Pointer[control.CodingModel]
@@ -51,7 +54,7 @@ var _ http.Handler = (*Server)(nil)
 
 // New makes a service with an empty bucket.
 func New(o Options) (*Server, error) {
-	s := &Server{clock: o.Clock, backend: s3mem.New(), random: rand.New(rand.NewPCG(o.Seed, 0))}
+	s := &Server{clock: o.Clock, counted: o.Counted, backend: s3mem.New(), random: rand.New(rand.NewPCG(o.Seed, 0))}
 	if s.clock == nil {
 		s.clock = clock.System()
 	}
@@ -68,7 +71,7 @@ func (s *Server) SetDelays(m control.CodingModel) { s.delays.Store(&m) }
 
 // Counts is what the service was asked for since it was made.
 type Counts struct {
-	// Reads gave content, Writes took some; Others are all else.
+	// Reads gave content that is Counted, Writes took some; Others are all else.
 	Reads, Writes, Others uint64
 	// Gone went away before they were answered; those are counted above too.
 	Gone uint64
@@ -132,10 +135,14 @@ func (s *Server) take(r *http.Request, body int64) (size uint64, took time.Durat
 	m := s.delays.Load()
 	d := m.Write
 	switch {
-	case r.Method == http.MethodGet && isObject(r):
-		s.count.reads.Add(1)
+	case r.Method == http.MethodGet && keyOf(r) != "":
+		if s.counted == nil || s.counted(keyOf(r)) {
+			s.count.reads.Add(1)
+		} else {
+			s.count.others.Add(1)
+		}
 		d, body = m.Read, s.content(r)
-	case r.Method == http.MethodPut && isObject(r):
+	case r.Method == http.MethodPut && keyOf(r) != "":
 		s.count.writes.Add(1)
 		if n, err := strconv.ParseInt(r.Header.Get("X-Amz-Decoded-Content-Length"), 10, 64); err == nil && n >= 0 && n < body {
 			body = n
@@ -155,10 +162,10 @@ func (s *Server) take(r *http.Request, body int64) (size uint64, took time.Durat
 	return uint64(max(body, 0)), time.Duration(delay * float64(time.Millisecond))
 }
 
-// isObject says whether a request is about one.
-func isObject(r *http.Request) bool {
+// keyOf is the object that a request is about, if it is about one.
+func keyOf(r *http.Request) string {
 	_, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	return key != ""
+	return key
 }
 
 // content is how many bytes a reading will give.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func open(t *testing.T, m control.CodingModel) (*Server, *minio.Core, *clock.Manual) {
 	t.Helper()
 	c := clock.NewManual(time.Unix(0, 0))
-	s, err := New(Options{Bucket: "bucket", Seed: 1, Delays: m, Clock: c})
+	s, err := New(Options{Bucket: "bucket", Seed: 1, Delays: m, Clock: c, Counted: func(key string) bool { return key != "apart" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +118,13 @@ func TestAnswersTakeAsLongAsTheModelSays(t *testing.T) {
 	}{
 		{"put", put(t, client), 50},
 		{"get", get(t, client, 0, 0), 110},
+		{"get what isn't there, and is not counted", func() error {
+			_, _, _, err := client.GetObject(t.Context(), "bucket", "apart", minio.GetObjectOptions{})
+			if minio.ToErrorResponse(err).Code != "NoSuchKey" {
+				return fmt.Errorf("answered: %w", err)
+			}
+			return nil
+		}, 10},
 		{"a range", get(t, client, 10, 50_009), 60},
 		{"a range beyond the end", get(t, client, 90_000, 1<<40), 20},
 		{"list", func() error { _, err := client.ListObjectsV2("bucket", "", "", "", "", 10); return err }, 10},
@@ -126,7 +134,7 @@ func TestAnswersTakeAsLongAsTheModelSays(t *testing.T) {
 			t.Errorf("%s took %v, expected %v ms", x.name, took, int(x.want))
 		}
 	}
-	if got := s.Counts(); got.Reads != 3 || got.Writes != 1 || got.Others != 2 || got.Gone != 0 || got.BytesRead != 160_000 || got.BytesWritten < 100_000 {
+	if got := s.Counts(); got.Reads != 3 || got.Writes != 1 || got.Others != 3 || got.Gone != 0 || got.BytesRead != 160_000 || got.BytesWritten < 100_000 {
 		t.Errorf("%+v", got)
 	}
 	s.SetDelays(control.CodingModel{Write: control.CodingDelay{Delta: 7}})
