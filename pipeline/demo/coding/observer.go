@@ -23,7 +23,6 @@ type observer struct {
 	outcomes  map[control.Status]int
 	decisions int
 	reasons   map[string]int64
-	last      *control.Decision
 }
 
 func newObserver(c *bus.Client) *observer {
@@ -62,7 +61,6 @@ func (o *observer) command(m bus.Msg) error {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.decisions++
-		o.last = d
 		for _, r := range d.Reasons {
 			o.reasons[r.Code] += max(r.Count, 1)
 		}
@@ -107,19 +105,4 @@ func (o *observer) all() []*control.Command {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.commands)
-}
-
-// fitted is what the last decision says of a fit, nil if it has none.
-func (o *observer) fitted() map[string]any {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.last == nil {
-		return nil
-	}
-	for _, r := range o.last.Reasons {
-		if r.Code == "Fitted" && r.Evidence["op"] == "read" {
-			return r.Evidence
-		}
-	}
-	return nil
 }

@@ -23,9 +23,12 @@ const settling = 6 * time.Second
 // what the decider needs to close them.
 func (d *Demo) timetable() []Phase {
 	list := []Phase{
-		{Name: "light", Percent: 6, For: 60 * time.Second}, {Name: "rising", Percent: 40, For: 30 * time.Second},
-		{Name: "heavy", Percent: 85, For: 40 * time.Second}, {Name: "falling", Percent: 40, For: 25 * time.Second},
-		{Name: "light again", Percent: 6, For: 45 * time.Second}, {Name: "slower stores", Percent: 40, For: 75 * time.Second, Slower: true},
+		{Name: "light", Percent: 6, For: 60 * time.Second},
+		{Name: "rising", Percent: 40, For: 30 * time.Second},
+		{Name: "heavy", Percent: 85, For: 40 * time.Second},
+		{Name: "falling", Percent: 40, For: 25 * time.Second},
+		{Name: "light again", Percent: 6, For: 45 * time.Second},
+		{Name: "slower stores", Percent: 40, For: 75 * time.Second, Slower: true},
 		{Name: "slower and light", Percent: 6, For: 25 * time.Second, Slower: true},
 	}
 	if d.Fast {

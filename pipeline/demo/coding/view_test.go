@@ -95,7 +95,7 @@ func TestPlan(t *testing.T) {
 				t.Errorf("%s has %v requests, expected about %.0f", p.Name, n, want)
 			}
 		}
-		p := instants(all)
+		p := all
 		n := 0
 		for last := time.Duration(-1); ; n++ {
 			x, ok := p.Next()

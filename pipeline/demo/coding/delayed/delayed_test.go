@@ -114,7 +114,7 @@ func TestAnswersTakeAsLongAsTheModelSays(t *testing.T) {
 	for _, x := range []struct {
 		name string
 		call func() error
-		want time.Duration
+		want int // ms
 	}{
 		{"put", put(t, client), 50},
 		{"get", get(t, client, 0, 0), 110},
@@ -130,8 +130,8 @@ func TestAnswersTakeAsLongAsTheModelSays(t *testing.T) {
 		{"list", func() error { _, err := client.ListObjectsV2("bucket", "", "", "", "", 10); return err }, 10},
 		{"delete", func() error { return client.RemoveObject(t.Context(), "bucket", "a/b", minio.RemoveObjectOptions{}) }, 40},
 	} {
-		if took := after(t, c, x.call); took != x.want*time.Millisecond {
-			t.Errorf("%s took %v, expected %v ms", x.name, took, int(x.want))
+		if took := after(t, c, x.call); took != time.Duration(x.want)*time.Millisecond {
+			t.Errorf("%s took %v, expected %d ms", x.name, took, x.want)
 		}
 	}
 	if got := s.Counts(); got.Reads != 3 || got.Writes != 1 || got.Others != 3 || got.Gone != 0 || got.BytesRead != 160_000 || got.BytesWritten < 100_000 {

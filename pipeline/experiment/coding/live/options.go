@@ -61,8 +61,11 @@ const (
 // defaultLoads count as many requests as a mean needs: more where the queue makes them
 // hang together. A load begins once the smoothed backlog has forgotten the one before.
 var defaultLoads = []Load{
-	{Percent: 5, Warm: 20, Requests: 300}, {Percent: 20, Warm: 300, Requests: 700}, {Percent: 50, Warm: 300, Requests: 1500},
-	{Percent: 80, Warm: 300, Requests: 2500}, {Percent: 90, Warm: 300, Requests: 4000},
+	{Percent: 5, Warm: 20, Requests: 300},
+	{Percent: 20, Warm: 300, Requests: 700},
+	{Percent: 50, Warm: 300, Requests: 1500},
+	{Percent: 80, Warm: 300, Requests: 2500},
+	{Percent: 90, Warm: 300, Requests: 4000},
 }
 
 // complete fills in what was left out and checks the rest.

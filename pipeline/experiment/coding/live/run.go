@@ -103,7 +103,7 @@ func (o *Options) sweep(ctx context.Context, r *Result, arms []*arm, l Load) err
 	}
 	all.Wait()
 	r.Machine = append(r.Machine, m.End(fmt.Sprintf("%d %%", l.Percent)))
-	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
+	if err := errors.Join(errors.Join(errs...), ctx.Err()); err != nil {
 		return err
 	}
 	for _, p := range points {
@@ -135,8 +135,8 @@ func (a *arm) load(ctx context.Context, l Load) (*Point, error) {
 		return nil, fmt.Errorf("%s: %w", a.name, err)
 	}
 	p := &Point{Policy: a.name, Percent: l.Percent, PerSecond: a.o.rate(l), Latest: ms(report.MaxLag)}
-	admitted := 0.0
-	admitted, p.K, p.Chunks = a.chooser.end()
+	admitted, shares, chunks := a.chooser.end()
+	p.K, p.Chunks = shares, chunks
 	answers, refused := a.take()
 	p.Requests, p.Refused = l.Requests, refused
 	p.Asked = float64(a.store.Counts().Gets-gets) / max(1, admitted)

@@ -19,16 +19,16 @@ func (r *Result) tables() []sheet.Table {
 	for i := range r.Points {
 		p := &r.Points[i]
 		s := p.Simulated
-		of := func(v func(*Simulated) float64, digits int) string {
+		of := func(v func(*Simulated) float64) string {
 			if !s.KeepsUp {
 				return "–"
 			}
-			return fmt.Sprintf("%.*f", digits, v(s))
+			return one(v(s))
 		}
 		sweep.Rows = append(sweep.Rows, []string{
 			fmt.Sprintf("%d %%", p.Percent), p.Policy, one(p.PerSecond), one(p.Served), one(s.Served), fmt.Sprint(p.Refused),
-			one(p.Mean), of(func(s *Simulated) float64 { return s.Mean }, 1), one(p.P90), of(func(s *Simulated) float64 { return s.P90 }, 1),
-			one(p.P99), of(func(s *Simulated) float64 { return s.P99 }, 1), one(p.SD), of(func(s *Simulated) float64 { return s.SD }, 1),
+			one(p.Mean), of(func(s *Simulated) float64 { return s.Mean }), one(p.P90), of(func(s *Simulated) float64 { return s.P90 }),
+			one(p.P99), of(func(s *Simulated) float64 { return s.P99 }), one(p.SD), of(func(s *Simulated) float64 { return s.SD }),
 			fmt.Sprintf("%.2f", p.Asked), fmt.Sprintf("%.2f", s.Asked), shares(p.K), shares(s.K),
 		})
 	}
