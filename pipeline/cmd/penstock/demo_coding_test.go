@@ -29,8 +29,8 @@ func codingDemo(t *testing.T) {
 	if e := json.Unmarshal(out, &r); e != nil {
 		t.Fatalf("%v, %v: %s", err, e, out)
 	}
-	if len(r.Void) > 0 {
-		t.Logf("the machine was the limit, delays are not judged: %s", strings.Join(r.Void, "; "))
+	if why := busy(&r); why != "" {
+		t.Logf("the machine was the limit, delays are not judged: %s", why)
 	} else if err != nil || len(r.Broken) > 0 || len(r.Checks) != 20 {
 		t.Errorf("%v: %d checks, broken: %q", err, len(r.Checks), r.Broken)
 	}
@@ -66,6 +66,17 @@ func codingDemo(t *testing.T) {
 	if b, err := os.ReadFile(filepath.Join(dir, "report.html")); err != nil || strings.Count(string(b), "<img") != 5 {
 		t.Errorf("report: %d bytes, %v", len(b), err)
 	}
+}
+
+// busy says why delays show nothing: the run says so, or others took half of the
+// processors, of which there is one for each of its processes at best.
+func busy(r *coding.Result) string {
+	for i := range r.Usage {
+		if u := &r.Usage[i]; u.All-u.Ours > 0.5 {
+			return u.String()
+		}
+	}
+	return strings.Join(r.Void, "; ")
 }
 
 func TestCodingDemoKeepsWhatIsNotItsOwn(t *testing.T) {
