@@ -80,16 +80,24 @@ func (l *lane) take(i int) bool {
 func (l *lane) one(ctx context.Context, i int, key string, raw []byte) landed {
 	o := &l.s.o
 	a, store, ours := landed{store: i}, o.Stores[i], o.Catalog.Identity()
+	bare := false
 	a.err = patient(ctx, o.Patience, func(ctx context.Context) error {
 		if err := store.Put(ctx, key, bytes.NewReader(raw), int64(len(raw))); err != nil {
 			return err
 		}
 		marker, err := owner(ctx, store, ours.Coder)
-		if err == nil && supersedes(marker, ours) {
+		switch {
+		case err != nil:
+		case supersedes(marker, ours):
 			a.by = marker
+		case marker == (catalog.Identity{}):
+			bare = true
 		}
 		return err
 	})
+	if bare {
+		l.s.bare(ctx, store)
+	}
 	l.mu.Lock()
 	l.busy[i] = false
 	l.mu.Unlock()

@@ -92,9 +92,28 @@ func (s *Shipper) check(ctx context.Context) error {
 			s.failed(m.store, "owner", m.err)
 		case supersedes(m.value, ours):
 			return s.replaced(m.store, m.value)
+		case m.value == (catalog.Identity{}):
+			s.bare(ctx, m.store)
 		}
 	}
 	return nil
+}
+
+// bare takes a store in again that has no marker, though it had one or didn't answer
+// Claim: it has lost what it held, or is another one in its place. What it lacks of the
+// log others may lose next, so that all of it is looked at again.
+func (s *Shipper) bare(ctx context.Context, store chunks.Store) {
+	if err := patient(ctx, s.o.Patience, func(ctx context.Context) error {
+		return putOwner(ctx, store, s.o.Catalog.Identity())
+	}); err != nil {
+		if ctx.Err() == nil {
+			s.failed(store, "owner", err)
+		}
+		return // the next look at it finds it so again
+	}
+	s.o.Logger.Warn().Str("store", store.Name()).Msg("store has lost the catalog's log, which is shipped to it anew if others lack it, too")
+	s.change(func() { s.emptied = true })
+	token(s.snaps)
 }
 
 func (s *Shipper) replaced(store chunks.Store, by catalog.Identity) error {

@@ -24,10 +24,12 @@ type Shipper struct {
 	// it.
 	since, size int64
 	blobs       int
-	ended       error         // why Run ended
-	told        chan struct{} // closed when any of these change
-	stats       Stats
-	stores      map[string]*StoreStats
+	// emptied tells that a store was found bare since the log was last surveyed.
+	emptied bool
+	ended   error         // why Run ended
+	told    chan struct{} // closed when any of these change
+	stats   Stats
+	stores  map[string]*StoreStats
 }
 
 // New makes a shipper. It returns ErrOptions.

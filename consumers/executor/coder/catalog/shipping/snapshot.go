@@ -32,6 +32,9 @@ func (s *Shipper) snapshots(ctx context.Context) error {
 	retry := s.o.Clock.NewTicker(s.o.Check)
 	defer retry.Stop()
 	for ctx.Err() == nil {
+		if s.wasEmptied() {
+			s.survey(ctx)
+		}
 		if s.due() {
 			switch err := s.snapshot(ctx, lane); {
 			case errors.Is(err, ErrReplaced):
@@ -74,6 +77,15 @@ func (s *Shipper) survey(ctx context.Context) (from uint64) {
 		s.since, s.blobs = s.since+c.bytes, s.blobs+c.blobs
 	})
 	return from
+}
+
+// wasEmptied tells whether a store was found bare since it was last asked.
+func (s *Shipper) wasEmptied() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.emptied
+	s.emptied = false
+	return was
 }
 
 // due tells whether to take a snapshot.
