@@ -254,3 +254,25 @@ func piped(took time.Duration) Task {
 		return nil
 	}}
 }
+
+// TestGoneWithTheAnswer: a caller that goes as its answer is decided takes nothing of the
+// rest with it, in whichever order it hears of the two.
+func TestGoneWithTheAnswer(t *testing.T) {
+	serve(t, Options{CoreOptions: CoreOptions{Connections: 1}}, func(t *testing.T, s *served) {
+		const times = 20
+		for range times {
+			ctx, gone := context.WithCancel(t.Context())
+			r := &Request{Op: Write, Rest: Finish, Plan: func(Code) Plan {
+				gone()
+				return Plan{Tasks: []Task{sleeps("a", time.Second)}}
+			}}
+			if err := s.q.Do(ctx, r); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Second)
+		}
+		if st := s.q.State(); st.Done != times || st.Cancelled+st.Dropped != 0 {
+			t.Errorf("%+v", st)
+		}
+	})
+}

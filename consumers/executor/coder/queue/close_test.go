@@ -81,8 +81,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// TestGrace: what it is too short for is told to end, the rest of writes too, and Run
-// returns when the last function has.
+// TestGrace: what it is too short for is told to end, the rest of writes too, nothing is
+// accepted after it, and Run returns when the last function has.
 func TestGrace(t *testing.T) {
 	o := Options{Grace: time.Second, CoreOptions: CoreOptions{Connections: 4}}
 	serve(t, o, func(t *testing.T, s *served) {
@@ -100,7 +100,14 @@ func TestGrace(t *testing.T) {
 		b.do("repair", repair)
 		b.do("waiting", reading(1, sleeps("f", time.Second)))
 		from := time.Now()
-		s.stop()
+		var stopped sync.WaitGroup
+		stopped.Go(s.stop)
+		time.Sleep(30 * time.Second)
+		next := reading(1, sleeps("g", time.Hour))
+		next.Keep = true
+		b.do("next segment", next)
+		b.expect("next segment", ErrClosed)
+		stopped.Wait()
 		if took := time.Since(from); took != time.Second+time.Minute {
 			t.Errorf("it stopped in %v", took)
 		}

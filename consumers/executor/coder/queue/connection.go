@@ -46,6 +46,7 @@ func (q *Queue) drain() {
 	}
 	q.mu.Lock()
 	if q.stage == draining {
+		q.stage = ending
 		q.core.AbandonAll(true, false, ErrClosed)
 		q.core.AbandonAll(false, false, ErrClosed)
 		q.pump(false)

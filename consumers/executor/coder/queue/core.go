@@ -37,6 +37,7 @@ func (o CoreOptions) complete() CoreOptions {
 type Core struct {
 	o        CoreOptions
 	follower Follower // the chooser, if it is one
+	followed int      // waiting requests of clients that it was told of last
 	waiting  [classes]list[Request]
 	queued   [classes]list[Task]
 	inUse    [classes]int
@@ -54,9 +55,10 @@ func NewCore(o CoreOptions) *Core {
 }
 
 // follow tells the chooser how many clients' requests wait now, if it wants to know.
-func (c *Core) follow(class int) {
-	if class == front && c.follower != nil {
-		c.follower.Follows(c.waiting[front].n)
+func (c *Core) follow() {
+	if c.follower != nil {
+		c.followed = c.waiting[front].n
+		c.follower.Follows(c.followed)
 	}
 }
 
@@ -79,7 +81,6 @@ func (c *Core) Arrive(r *Request) bool {
 	}
 	r.phase = waiting
 	line.push(r, &r.place)
-	c.follow(r.class())
 	c.counts.Arrived++
 	return true
 }
@@ -91,7 +92,7 @@ func (c *Core) Next() (*Task, bool) {
 		class := front
 		if c.queued[front].n == 0 && c.waiting[front].n == 0 {
 			if class = behind; c.inUse[behind] >= c.o.Background {
-				return nil, false
+				break
 			}
 		}
 		if t := c.queued[class].pop(); t != nil {
@@ -100,10 +101,12 @@ func (c *Core) Next() (*Task, bool) {
 		}
 		r := c.waiting[class].pop()
 		if r == nil {
-			return nil, false
+			break
 		}
-		c.follow(class)
 		c.admit(r)
+	}
+	if c.followed != c.waiting[front].n {
+		c.follow()
 	}
 	return nil, false
 }
@@ -123,6 +126,7 @@ func (c *Core) begin(t *Task) {
 func (c *Core) admit(r *Request) {
 	r.code = Code{N: 1, K: 1}
 	if !r.Background {
+		c.follow()
 		r.code = c.o.Chooser.Choose(r.Op, c.Idle())
 	}
 	r.phase = admitted
@@ -280,7 +284,6 @@ func (c *Core) Abandon(r *Request, err error) {
 	switch r.phase {
 	case waiting:
 		r.place.leave()
-		c.follow(r.class())
 		c.finish(r, err)
 	case admitted:
 		c.finish(r, err)

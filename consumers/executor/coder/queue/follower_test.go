@@ -66,3 +66,36 @@ func TestFollowersKnowWhatWaits(t *testing.T) {
 		t.Errorf("told %d times", w.told)
 	}
 }
+
+// TestFollowersAreToldOnceOfWhatNeedNotWait: to be told costs a look at the clock.
+func TestFollowersAreToldOnceOfWhatNeedNotWait(t *testing.T) {
+	w := &watcher{Fixed: queue.Fixed{N: 1, K: 1}}
+	c := queue.NewCore(queue.CoreOptions{Connections: 1, Chooser: w})
+	next := func() (out *queue.Task) {
+		for task, ok := c.Next(); ok; task, ok = c.Next() {
+			out = task
+		}
+		return out
+	}
+	arrive := func() {
+		c.Arrive(&queue.Request{Plan: func(queue.Code) queue.Plan { return queue.Plan{Tasks: make([]queue.Task, 1), Need: 1} }})
+	}
+	expect := func(what string, told, waits int) {
+		t.Helper()
+		if w.told != told || w.waits != waits {
+			t.Errorf("%s: told %d times, of %d at last, expected %d and %d", what, w.told, w.waits, told, waits)
+		}
+	}
+	arrive()
+	running := next()
+	expect("one that need not wait", 1, 0)
+	arrive()
+	next()
+	expect("one that waits", 2, 1)
+	c.Done(running, nil)
+	running = next()
+	expect("it is let in", 3, 0)
+	c.Done(running, nil)
+	next()
+	expect("nothing is left", 3, 0)
+}

@@ -34,7 +34,7 @@ type Queue struct {
 	core    *Core
 	stage   stage
 	over    []func()      // Ended of requests, to be called without the lock
-	drained chan struct{} // closed when the queue is draining and nothing is left
+	drained chan struct{} // closed with the last of what was left when the queue began to drain
 }
 
 // stage is where the queue stands; it goes up only.
@@ -44,7 +44,8 @@ const (
 	idle     stage = iota // nothing is admitted yet
 	open                  // Run is at work
 	draining              // only segments of objects that were begun are accepted
-	closed                // nothing is
+	ending                // nothing is; what is left is told to end
+	closed                // nothing is left
 )
 
 // liveRequest is what the queue keeps with a request.
@@ -122,8 +123,10 @@ func (q *Queue) Do(ctx context.Context, r *Request) error {
 		case <-gone:
 			gone = nil // its end is decided now, and wakes
 			q.mu.Lock()
-			q.core.Abandon(r, context.Cause(ctx))
-			q.pump(false)
+			if !r.Finished() { // Else it has its answer, and its rest goes on.
+				q.core.Abandon(r, context.Cause(ctx))
+				q.pump(false)
+			}
 			q.unlock()
 		}
 	}
@@ -138,7 +141,7 @@ func (q *Queue) accept(ctx context.Context, r *Request) error {
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
-	case q.stage == closed || q.stage == draining && (r.Background || !r.Keep):
+	case q.stage >= ending || q.stage == draining && (r.Background || !r.Keep):
 		err = ErrClosed
 	case !q.core.Arrive(r):
 		err = fmt.Errorf("%s: %w", r.Op, ErrFull)
@@ -164,7 +167,7 @@ func (q *Queue) look(r *Request) (done bool, after time.Duration, err error) {
 // connection that has become idle, instead of being handed to another. The lock is held.
 func (q *Queue) pump(own bool) (mine *Task) {
 	q.react()
-	for q.stage == open || q.stage == draining {
+	for q.stage >= open && q.stage < closed {
 		t, ok := q.core.Next()
 		if ok {
 			ctx, cancel := context.WithCancelCause(t.of.live.ctx)
@@ -217,7 +220,7 @@ func (r *Request) wake() {
 
 // unlock gives the lock back and calls what is to be called without it.
 func (q *Queue) unlock() {
-	if q.stage == draining {
+	if q.stage == draining || q.stage == ending {
 		s := q.core.State()
 		if s.Backlog+s.BackgroundBacklog+s.Alive == 0 {
 			q.stage = closed

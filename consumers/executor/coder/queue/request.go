@@ -46,8 +46,9 @@ type Chooser interface {
 // Follower is a Chooser that follows the backlog over time. The core calls it as it
 // calls the chooser.
 type Follower interface {
-	// Follows tells it that from now on so many clients' requests wait. Choose comes after
-	// the request that it is asked for has left them.
+	// Follows tells it that from now on so many clients' requests wait: before each
+	// Choose, whose request is none of them any more, and when nothing more can be
+	// started and their number is another. A request that need not wait is told of once.
 	Follows(waiting int)
 }
 
