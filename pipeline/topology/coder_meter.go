@@ -83,7 +83,7 @@ func (m *coderMeter) Collect(out chan<- prometheus.Metric) {
 		return // It is closing: what it was is in the last answer.
 	}
 	now := m.chooser.State()
-	code := m.chooser.Choose(queue.Read, max(1, s.Limit-s.Connections))
+	code := now.Choose(queue.Read, max(1, s.Limit-s.Connections))
 	for name, v := range map[string]float64{
 		"objects": float64(s.Objects), "bytes": float64(s.Bytes), "uploads": float64(s.Uploads), "unintended_versions": float64(s.Unintended),
 		"blobs_to_delete": float64(s.Deletes), "waiting_requests": float64(s.Backlog), "smoothed_backlog": now.Backlog,

@@ -17,6 +17,7 @@ import (
 	"penstock/consumers/executor/coder/object"
 	"penstock/consumers/executor/coder/queue"
 	"penstock/infra/door"
+	"penstock/schemas/control"
 )
 
 // slow is a store whose reads wait once told to.
@@ -42,12 +43,21 @@ func (s *slow) Get(ctx context.Context, key string, off, n int64, w io.Writer) (
 	return s.Memory.Get(ctx, key, off, n, w)
 }
 
-// choice is a chooser that has made up its mind.
-type choice struct{}
-
-func (choice) Arrived(int)                     {}
-func (choice) Choose(queue.Op, int) queue.Code { return queue.Code{N: 2, K: 1} }
-func (choice) State() codes.State              { return codes.State{Epoch: 7, Until: time.Unix(1, 0), Backlog: 0.5} }
+// choice is a chooser that has made up its mind, and has seen one request wait.
+func choice(t *testing.T) *codes.Chooser {
+	t.Helper()
+	always := control.CodingCodes{N: []float64{control.MaxBacklog}, RMax: 2}
+	table := control.CodingTable{Policy: control.CodingReplicate, Read: always, Write: always}
+	c, err := codes.New(codes.Options{Default: table, Smoothing: 0.5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Set(&table, 7, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	c.Arrived(1)
+	return c
+}
 
 // world is an admin server, its coder, and a client.
 type world struct {
@@ -63,7 +73,7 @@ func setup(t *testing.T, change func(*Options)) *world {
 	w := &world{}
 	o := coder.Options{
 		Name: "objects", State: t.TempDir(), Layout: object.Spread, N: 3, K: 2, Durability: coder.Durability{All: true},
-		Chooser: choice{}, Segment: 64 << 10, Grace: time.Second, Retry: time.Minute,
+		Chooser: queue.Fixed{N: 2, K: 1}, Segment: 64 << 10, Grace: time.Second, Retry: time.Minute,
 	}
 	for i := range o.N {
 		w.stores = append(w.stores, &slow{Memory: chunks.NewMemory(fmt.Sprintf("store-%d", i)), in: make(chan struct{}, 1)})
@@ -74,7 +84,7 @@ func setup(t *testing.T, change func(*Options)) *world {
 		t.Fatal(err)
 	}
 	w.Coder = c
-	a := Options{Name: "objects", Layout: "spread", Coder: c, Codes: choice{}, Listen: "127.0.0.1:0"}
+	a := Options{Name: "objects", Layout: "spread", Coder: c, Codes: choice(t), Listen: "127.0.0.1:0"}
 	if change != nil {
 		change(&a)
 	}
@@ -288,8 +298,8 @@ func TestOptions(t *testing.T) {
 	}{
 		"nothing":      {Options{Listen: "127.0.0.1:0"}, ErrOptions},
 		"no codes":     {Options{Coder: c, Listen: "127.0.0.1:0"}, ErrOptions},
-		"off loopback": {Options{Coder: c, Codes: choice{}, Listen: "0.0.0.0:0"}, door.ErrToken},
-		"a token":      {Options{Coder: c, Codes: choice{}, Listen: "0.0.0.0:0", Tokens: []string{"a token of some length"}}, nil},
+		"off loopback": {Options{Coder: c, Codes: choice(t), Listen: "0.0.0.0:0"}, door.ErrToken},
+		"a token":      {Options{Coder: c, Codes: choice(t), Listen: "0.0.0.0:0", Tokens: []string{"a token of some length"}}, nil},
 	} {
 		s, err := New(x.o)
 		if !errors.Is(err, x.want) {

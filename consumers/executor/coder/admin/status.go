@@ -87,10 +87,9 @@ type line struct {
 	Error    string        `json:"error,omitempty"`
 }
 
-// Codes say which codes requests get. codes.Chooser is one.
+// Codes say by what requests get their codes. codes.Chooser is one.
 type Codes interface {
 	State() codes.State
-	Choose(op queue.Op, idle int) queue.Code
 }
 
 // fill copies the coder's figures.
@@ -114,6 +113,6 @@ func (s *Status) choice(c Codes) {
 		s.Until = &state.Until
 	}
 	idle := s.Limit - s.Connections
-	read, write := c.Choose(queue.Read, idle), c.Choose(queue.Write, idle)
+	read, write := state.Choose(queue.Read, idle), state.Choose(queue.Write, idle)
 	s.Read, s.Write = Code{N: read.N, K: read.K}, Code{N: write.N, K: write.K}
 }

@@ -43,9 +43,9 @@ type Chooser struct {
 
 	over  time.Duration // 0: arrivals are averaged
 	clock clock.Clock
-	mu    sync.Mutex
-	since time.Time // backlog is as of then; zero: nothing has waited yet
-	waits int       // requests, from then on
+	mu    sync.Mutex // held while what follows changes, and backlog by it
+	since time.Time  // backlog is as of then; zero: nothing has waited yet
+	waits int        // requests, from then on
 }
 
 var (
@@ -96,21 +96,22 @@ func (c *Chooser) Follows(waiting int) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.follow()
-	c.waits = waiting
+	now := c.clock.Now()
+	c.backlog.Store(math.Float64bits(c.average(now)))
+	c.since, c.waits = now, waiting
 }
 
-// follow brings the average up to now. The step is that of q̄' = (q − q̄)/over by the
-// implicit Euler rule: never beyond q, and the same on any machine, which an
-// exponential function isn't.
-func (c *Chooser) follow() {
-	now := c.clock.Now()
-	if d := now.Sub(c.since); !c.since.IsZero() && d > 0 {
-		was := math.Float64frombits(c.backlog.Load())
-		part := float64(d) / float64(d+c.over)
-		c.backlog.Store(math.Float64bits(was + float64(part*(float64(c.waits)-was))))
+// average is the average as of a time; the lock is held. The step is that of
+// q̄' = (q − q̄)/over by the implicit Euler rule: never beyond q, and the same on any
+// machine, which an exponential function isn't.
+func (c *Chooser) average(now time.Time) float64 {
+	was := math.Float64frombits(c.backlog.Load())
+	d := now.Sub(c.since)
+	if c.since.IsZero() || d <= 0 {
+		return was
 	}
-	c.since = now
+	part := float64(d) / float64(d+c.over)
+	return was + float64(part*(float64(c.waits)-was))
 }
 
 // Choose is the code that a request of an operation gets now.
@@ -149,15 +150,26 @@ type State struct {
 	Until time.Time
 	// Backlog is the smoothed number of waiting requests.
 	Backlog float64
+
+	table *table
 }
 
-// State is what the chooser goes by now.
+// Choose is the code that a request of an operation would get, with so many connections
+// idle.
+func (s *State) Choose(op queue.Op, idle int) queue.Code {
+	return s.table.ops[op].code(s.Backlog, idle)
+}
+
+// State is what the chooser goes by now. To look changes nothing.
 func (c *Chooser) State() State {
-	if c.over > 0 {
-		c.mu.Lock()
-		c.follow()
-		c.mu.Unlock()
-	}
 	t := c.force.Load()
-	return State{Table: t.coding, Epoch: t.epoch, Until: t.until, Backlog: math.Float64frombits(c.backlog.Load())}
+	s := State{Table: t.coding, Epoch: t.epoch, Until: t.until, table: t}
+	if c.over == 0 {
+		s.Backlog = math.Float64frombits(c.backlog.Load())
+		return s
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.Backlog = c.average(c.clock.Now())
+	return s
 }

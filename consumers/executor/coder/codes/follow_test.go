@@ -50,6 +50,11 @@ func TestBacklogOverTime(t *testing.T) {
 	is(2)
 	at.Advance(6 * time.Second)
 	is(0.5)
+	now := c.State()
+	if got := now.Choose(queue.Read, 16); got != (queue.Code{N: 2, K: 1}) {
+		t.Errorf("got %+v", got)
+	}
+	c.Follows(0)
 	if got := c.Choose(queue.Read, 16); got != (queue.Code{N: 2, K: 1}) {
 		t.Errorf("got %+v", got)
 	}
@@ -72,6 +77,26 @@ func TestAverageOfASteadyQueue(t *testing.T) {
 	}
 	if got := c.State().Backlog; math.Abs(got-1) > 0.01 {
 		t.Errorf("a backlog of %v, expected 1", got)
+	}
+}
+
+// TestLookingChangesNothing: the average takes a step from one change of what waits to the
+// next, whoever looks in between.
+func TestLookingChangesNothing(t *testing.T) {
+	seen, at := followed(t)
+	unseen, also := followed(t)
+	for i := range 100 {
+		for _, c := range []*codes.Chooser{seen, unseen} {
+			c.Follows(i % 7)
+		}
+		for range 10 {
+			at.Advance(30 * time.Millisecond)
+			seen.State()
+		}
+		also.Advance(300 * time.Millisecond)
+	}
+	if a, b := seen.State().Backlog, unseen.State().Backlog; a != b {
+		t.Errorf("%v with looks, %v without", a, b)
 	}
 }
 
