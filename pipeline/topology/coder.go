@@ -125,10 +125,11 @@ func (c *Coder) start(ctx context.Context, v *alone, x *config.Coder) (_ string,
 	if err := meter.watch(v.registry, one); err != nil {
 		return "", err
 	}
-	where, err := c.doors(v, x, one, chooser, log)
+	where, all, err := c.doors(v, x, one, chooser, log)
 	if err != nil {
 		return "", err
 	}
+	c.chores(v, x, stores, all)
 	v.parts.Start("coder", one.Run)
 	v.parts.Start("log of tasks", log.Run)
 	if err := c.follow(v, x.Name, chooser); err != nil {

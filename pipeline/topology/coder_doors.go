@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net/http"
@@ -16,11 +17,12 @@ import (
 	"penstock/pipeline/config"
 )
 
-// doors opens the S3 API and the operator's, and returns where they answer.
-func (c *Coder) doors(v *alone, x *config.Coder, one *coder.Coder, chooser *codes.Chooser, log *tasklog.Log) (string, error) {
+// doors opens the S3 API and the operator's, and returns where they answer and how the
+// coder is scrubbed so that the operator sees it.
+func (c *Coder) doors(v *alone, x *config.Coder, one *coder.Coder, chooser *codes.Chooser, log *tasklog.Log) (string, scrub, error) {
 	front, err := c.front(x, one, log)
 	if err != nil {
-		return "", fmt.Errorf("coder %s: %w", x.Name, err)
+		return "", nil, fmt.Errorf("coder %s: %w", x.Name, err)
 	}
 	where := "http://" + front.Addr()
 	if x.TLS.Cert != "" {
@@ -28,11 +30,11 @@ func (c *Coder) doors(v *alone, x *config.Coder, one *coder.Coder, chooser *code
 	}
 	v.parts.Start("front", front.Run)
 	if x.Admin == "" {
-		return where, nil
+		return where, func(ctx context.Context, o coder.ScrubOptions) (coder.Report, error) { return one.Scrub(ctx, o, nil) }, nil
 	}
 	token, err := secretFile("coders.token_file", x.TokenFile)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	part := c.part("admin")
 	o := admin.Options{Coder: one, Codes: chooser, Listen: x.Admin, Name: x.Name, Layout: x.LayoutName(), Logger: &part}
@@ -41,10 +43,11 @@ func (c *Coder) doors(v *alone, x *config.Coder, one *coder.Coder, chooser *code
 	}
 	desk, err := admin.New(o)
 	if err != nil {
-		return "", fmt.Errorf("coder %s: %w", x.Name, err)
+		return "", nil, fmt.Errorf("coder %s: %w", x.Name, err)
 	}
 	v.parts.Start("admin", desk.Run)
-	return where + ", status at http://" + desk.Addr(), nil
+	all := func(ctx context.Context, o coder.ScrubOptions) (coder.Report, error) { return desk.Scrub(ctx, o, nil) }
+	return where + ", status at http://" + desk.Addr(), all, nil
 }
 
 // front makes the S3 API.
