@@ -73,6 +73,8 @@ func (x *examination) coding(s *report.Status) {
 		switch r.Code {
 		case coding.UnknownStore:
 			x.add("decisions", "coding", Look, fmt.Sprintf("tasks of the store %.80q are left out: no coder of the configuration has it", r.Scope), "is it of a coder that another configuration names?")
+		case coding.UnknownCoder:
+			x.add("decisions", "coding", Look, fmt.Sprintf("the queue of the coder %.80q is left out: the configuration doesn't name it", r.Scope), "is it of another configuration?")
 		case coding.BadRow:
 			x.add("decisions", "coding", Look, fmt.Sprintf("%d tasks cannot be used", r.Count), r.Text)
 		case coding.FailedTasks:

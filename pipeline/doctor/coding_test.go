@@ -90,13 +90,14 @@ func TestACodingThatNobodyFollows(t *testing.T) {
 	want(t, looks(sites), "decisions", "coding", Look, "has no coders")
 	decide(
 		2, control.Act, 900, control.Reason{Code: "UnknownStore", Scope: "mars", Text: "x"}, control.Reason{Code: "BadRow", Count: 3, Text: "without a store"},
-		control.Reason{Code: "FailedTasks", Scope: "objects", Count: 1, Evidence: map[string]any{"store": "east-1", "tasks": 7}},
+		control.Reason{Code: "UnknownCoder", Scope: "venus", Text: "x"}, control.Reason{Code: "FailedTasks", Scope: "objects", Count: 1, Evidence: map[string]any{"store": "east-1", "tasks": 7}},
 	)
 	answer(2, control.Failed, "the state folder is full")
 	r = looks(sites + coders)
 	want(t, r, "decisions", "coding of objects", Broken, "coder coder-1: epoch 2 failed: the state folder is full")
 	want(t, r, "decisions", "coding of objects", Look, "7 tasks to east-1 failed in the last window")
 	want(t, r, "decisions", "coding", Look, `tasks of the store "mars" are left out`)
+	want(t, r, "decisions", "coding", Look, `the queue of the coder "venus" is left out`)
 	want(t, r, "decisions", "coding", Look, "3 tasks cannot be used without a store")
 	for _, f := range find(r, "decisions", "coding of objects") {
 		if strings.Contains(f.Text, "thresholds rest") {

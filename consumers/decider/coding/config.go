@@ -165,10 +165,10 @@ func (c *Config) checkCoders(f *settings.Faults) {
 		}
 		f.Need(x.N == 0 && x.K == 0 || x.K >= 1 && x.K <= x.N && x.K <= control.MaxCodingK && x.N <= control.MaxCodingN, at+".n", Code{x.N, x.K}, "1 ≤ k ≤ 32 and k ≤ n ≤ 128, or neither")
 		f.Need(x.Connections >= 0 && x.Connections <= 65_536, at+".connections", x.Connections, "0 to 65,536")
-		for name, m := range map[string]*threshold.Model{"read": x.Read, "write": x.Write} {
+		for op, m := range [ops]*threshold.Model{read: x.Read, write: x.Write} {
 			if m != nil {
 				err := m.Validate()
-				f.Need(err == nil, at+"."+name, err, "a fixed and an exponential part, 0 or more")
+				f.Need(err == nil, at+"."+opNames[op], err, "a fixed and an exponential part, 0 or more")
 			}
 		}
 	}

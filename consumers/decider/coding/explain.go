@@ -138,10 +138,11 @@ func (t *Policy) Explain(name string) (any, bool) {
 		e.Apart = rounded(share)
 	}
 	e.Read, e.Write = t.view(i, read, &table.Read), t.view(i, write, &table.Write)
-	var asked, reads float64
-	e.Used.Read, asked, reads = s.used(read)
-	e.Used.Write, _, _ = s.used(write)
-	e.Price = t.priceOf(asked, reads, most(&table.Read))
+	reads := s.together(read)
+	e.Used = UsedView{Read: used(reads), Write: used(s.together(write))}
+	e.Price = t.priceOf(requests(reads))
+	e.Price.MostRequests = most(&table.Read)
+	e.Price.Most, e.Price.Cap = rounded(float64(e.Price.MostRequests)*max(0, t.config.Price.Read)), t.config.MaxReadPrice
 	return e, true
 }
 
@@ -154,12 +155,11 @@ func (t *Policy) Coders() []string {
 	return out
 }
 
-func (t *Policy) priceOf(asked, reads float64, n int) PriceView {
-	each := max(0, t.config.Price.Read)
-	v := PriceView{MostRequests: n, Most: rounded(float64(n) * each), Cap: t.config.MaxReadPrice}
+// priceOf is what so many reads cost, by their tasks.
+func (t *Policy) priceOf(reads float64, tasks int64) (v PriceView) {
 	if reads > 0 {
-		v.RequestsPerRead = rounded(asked / reads)
-		v.AsWere = rounded(asked / reads * each)
+		each := float64(tasks) / reads
+		v.RequestsPerRead, v.AsWere = rounded(each), rounded(each*max(0, t.config.Price.Read))
 	}
 	return v
 }
@@ -172,17 +172,20 @@ func (o *operation) view() ModelView {
 	return v
 }
 
-// used are the codes of an operation in the history, by n and k, with the tasks and the
-// requests of all.
-func (s *coder) used(op int) (out []CodeShare, asked, requests float64) {
+// together are the cells of an operation in the history, of all stores.
+func (s *coder) together(op int) []cell {
 	var all []pane
 	for j := range s.members {
 		all = append(all, s.members[j].ops[op].history...)
 	}
-	for _, c := range together(all) {
-		asked += float64(c.tasks)
+	return together(all)
+}
+
+// used are the codes of cells, by n and k.
+func used(cells []cell) (out []CodeShare) {
+	all, _ := requests(cells)
+	for _, c := range cells {
 		of := float64(c.tasks) / float64(c.n)
-		requests += of
 		code := Code{N: int(c.n), K: int(c.k)}
 		if n := len(out); n > 0 && out[n-1].Code == code { // of another size
 			out[n-1].Share += of
@@ -191,9 +194,9 @@ func (s *coder) used(op int) (out []CodeShare, asked, requests float64) {
 		out = append(out, CodeShare{Code: code, Share: of})
 	}
 	for i := range out {
-		out[i].Share = math.Round(out[i].Share/requests*1e4) / 1e4
+		out[i].Share = math.Round(out[i].Share/all*1e4) / 1e4
 	}
-	return out, asked, requests
+	return out
 }
 
 func (t *Policy) view(i, op int, c *control.CodingCodes) OperationView {

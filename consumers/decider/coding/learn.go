@@ -5,14 +5,16 @@ import (
 	"slices"
 	"strconv"
 
+	"penstock/schemas/event"
 	"penstock/schemas/window"
 )
 
 // learned is what a window has shown beside what went into the state.
 type learned struct {
-	bad     int64
-	unknown map[string]int64 // tasks by store
-	coders  []shown
+	bad      int64
+	unknown  map[string]int64 // tasks by store
+	unlisted map[string]int64 // gauges by coder
+	coders   []shown
 }
 
 // shown is what a window has shown of a coder.
@@ -20,8 +22,6 @@ type shown struct {
 	panes      [][ops]pane // by member
 	failed     []int64     // tasks by member
 	background int64       // tasks
-	reads      float64     // by their tasks
-	asked      int64       // tasks of reads
 	gauges     int64       // of its queue, with
 	backlog    int64       // their sum and the greatest
 	most       int64
@@ -31,7 +31,7 @@ type shown struct {
 // not depend on an order.
 func (t *Policy) learn(tables map[string]*window.Table, end int64) *learned {
 	s := t.state
-	l := &learned{unknown: map[string]int64{}, coders: make([]shown, len(s.coders))}
+	l := &learned{unknown: map[string]int64{}, unlisted: map[string]int64{}, coders: make([]shown, len(s.coders))}
 	for i := range s.coders {
 		n := len(s.coders[i].members)
 		l.coders[i] = shown{panes: make([][ops]pane, n), failed: make([]int64, n)}
@@ -80,10 +80,13 @@ func (t *Policy) read(l *learned, table *window.Table) {
 	gauges, backlog, most := table.Column("gauges"), table.Column("backlog"), table.Column("backlog_most")
 	for i := range table.Len() {
 		if opsOf.At(i) == "" && tasks[i] == 0 {
-			if at, ok := t.index[stores.At(i)]; ok {
-				x := &l.coders[at]
-				x.gauges, x.backlog, x.most = x.gauges+gauges[i], x.backlog+backlog[i], max(x.most, most[i])
+			at, ok := t.index[stores.At(i)]
+			if !ok {
+				l.unlisted[stores.At(i)] += gauges[i]
+				continue
 			}
+			x := &l.coders[at]
+			x.gauges, x.backlog, x.most = x.gauges+gauges[i], x.backlog+backlog[i], max(x.most, most[i])
 			continue
 		}
 		t.take(l, &storageRow{
@@ -97,7 +100,7 @@ func (t *Policy) read(l *learned, table *window.Table) {
 // usable says whether a row can be what it says to be.
 func (r *storageRow) usable() bool {
 	return slices.Contains(opNames[:], r.op) && r.size >= 0 && r.size <= 63 && r.tasks >= 1 && r.bytes >= 0 && r.store != "" &&
-		(r.outcome == "done" || r.outcome == "cancelled" || r.outcome == "failed") &&
+		event.IsTask(r.outcome) &&
 		(r.codeless || r.k >= 1 && r.n >= r.k && r.n <= 255)
 }
 
@@ -118,24 +121,28 @@ func (t *Policy) take(l *learned, r *storageRow) {
 		return
 	}
 	t.state.coders[at.coder].seen = t.state.now
-	op := slices.Index(opNames[:], r.op)
-	if op == read {
-		x.asked += r.tasks
-		x.reads += float64(r.tasks) / float64(r.n)
-	}
-	c := x.panes[at.member][op].cell(r.n, r.k, r.size)
+	c := x.panes[at.member][slices.Index(opNames[:], r.op)].cell(r.n, r.k, r.size)
 	c.tasks += r.tasks
 	c.bytes += r.bytes
 	c.smallest = lower(c.smallest, r.smallest)
 	switch r.outcome {
-	case "done":
+	case event.TaskDone:
 		c.done.Merge(r.delay)
 		c.least = lower(c.least, r.least)
-	case "cancelled":
+	case event.TaskCancelled:
 		c.cancelled.Merge(r.delay)
 	default:
 		x.failed[at.member] += r.tasks
 	}
+}
+
+// requests are those of cells, by their tasks: one of n is the n-th part of a request.
+func requests(cells []cell) (of float64, tasks int64) {
+	for i := range cells {
+		of += float64(cells[i].tasks) / float64(cells[i].n)
+		tasks += cells[i].tasks
+	}
+	return of, tasks
 }
 
 // cell finds the cell of a code and size, a new one if it must be.

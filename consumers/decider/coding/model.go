@@ -106,13 +106,13 @@ func (o *operation) take(r fit.Result) {
 // resize keeps the mean size of a request: a task is one of n of a request of k times
 // its bytes.
 func (s *coder) resize(op int, cells []cell) {
-	var requests, bytes float64
+	all, _ := requests(cells)
+	var bytes float64
 	for _, c := range cells {
-		requests += float64(c.tasks) / float64(c.n)
 		bytes += float64(float64(c.bytes) / float64(c.n) * float64(c.k))
 	}
-	if requests > 0 && bytes > 0 {
-		s.sizes[op] = min(max(rounded(bytes/requests/1e6), 1e-6), 1e6)
+	if all > 0 && bytes > 0 {
+		s.sizes[op] = min(max(rounded(bytes/all/1e6), 1e-6), 1e6)
 	}
 }
 

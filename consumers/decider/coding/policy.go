@@ -1,6 +1,7 @@
 package coding
 
 import (
+	"maps"
 	"slices"
 
 	"penstock/consumers/decider"
@@ -99,13 +100,11 @@ func (w *decision) report(l *learned) {
 	if l.bad > 0 {
 		w.reasons.Count(BadRow, l.bad, "tasks of rows without a store, of another op or outcome, or with a number that cannot be")
 	}
-	names := make([]string, 0, len(l.unknown))
-	for n := range l.unknown {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	for _, n := range names {
+	for _, n := range slices.Sorted(maps.Keys(l.unknown)) {
 		w.reasons.Add(UnknownStore, n, map[string]any{"tasks": l.unknown[n]}, "tasks of a store that no coder of the configuration has")
+	}
+	for _, n := range slices.Sorted(maps.Keys(l.unlisted)) {
+		w.reasons.Add(UnknownCoder, n, map[string]any{"gauges": l.unlisted[n]}, "the queue of a coder that the configuration doesn't name")
 	}
 	for i := range l.coders {
 		x, s := &w.t.config.Coders[i], &l.coders[i]
@@ -126,11 +125,14 @@ func (w *decision) report(l *learned) {
 
 // price says what a million reads of the window cost, by the tasks that they were.
 func (w *decision) price(i int, l *learned) {
-	x := &l.coders[i]
-	if x.reads <= 0 {
+	var cells []cell
+	for _, p := range l.coders[i].panes {
+		cells = append(cells, p[read].cells...)
+	}
+	reads, tasks := requests(cells)
+	if reads <= 0 {
 		return
 	}
-	each := max(0, w.t.config.Price.Read)
-	requests := float64(x.asked) / x.reads
-	w.reasons.Add(Priced, w.t.config.Coders[i].Name, map[string]any{"requests_per_read": rounded(requests), "usd_per_million_reads": rounded(requests * each)}, "what a million reads cost as they were")
+	p := w.t.priceOf(reads, tasks)
+	w.reasons.Add(Priced, w.t.config.Coders[i].Name, map[string]any{"requests_per_read": p.RequestsPerRead, "usd_per_million_reads": p.AsWere}, "what a million reads cost as they were")
 }

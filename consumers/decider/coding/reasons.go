@@ -22,6 +22,7 @@ const (
 	NoEarlierTable      = "NoEarlierTable"
 	Refused             = "Refused"      // everyone who answered has refused this very table
 	UnknownStore        = "UnknownStore" // tasks of a store that no configured coder has
+	UnknownCoder        = "UnknownCoder" // the queue of a coder that is not configured
 	BadRow              = "BadRow"       // rows that cannot be used
 	Frozen              = "Frozen"
 	Observing           = "Observing" // mode observe
@@ -31,7 +32,7 @@ const (
 
 // codes is the order of reasons in a record.
 var codes = []string{
-	IncompleteWindow, Observing, Frozen, BadRow, UnknownStore, Unseen, FailedTasks, Background, Waiting, InsufficientSamples, Fitted, Untold, PriceCapped, Priced,
+	IncompleteWindow, Observing, Frozen, BadRow, UnknownStore, UnknownCoder, Unseen, FailedTasks, Background, Waiting, InsufficientSamples, Fitted, Untold, PriceCapped, Priced,
 	FirstTable, PolicyChanged, ModelChanged, Renewed, RolledBack, NoChange, NoEarlierTable, Refused, PromisesBroken,
 }
 

@@ -5,6 +5,7 @@ import (
 	"penstock/consumers/decider/coding/threshold"
 	"penstock/consumers/decider/standing"
 	"penstock/schemas/control"
+	"penstock/schemas/event"
 	"penstock/schemas/window"
 )
 
@@ -18,7 +19,7 @@ const (
 	ops
 )
 
-var opNames = [ops]string{"read", "write"}
+var opNames = [ops]string{event.Read.String(), event.Write.String()}
 
 // cell is the tasks of one code and size of one window.
 type cell struct {

@@ -1,15 +1,19 @@
 package queue
 
-import "time"
+import (
+	"time"
+
+	"penstock/schemas/event"
+)
 
 // Outcome is how a task ended, as rows have it.
 type Outcome string
 
 // The outcomes.
 const (
-	OutcomeDone      Outcome = "done"
-	OutcomeCancelled Outcome = "cancelled"
-	OutcomeFailed    Outcome = "failed"
+	OutcomeDone      Outcome = event.TaskDone
+	OutcomeCancelled Outcome = event.TaskCancelled
+	OutcomeFailed    Outcome = event.TaskFailed
 )
 
 // Record is a task that ran.
