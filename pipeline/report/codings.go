@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"penstock/consumers/decider"
 	"penstock/consumers/decider/coding"
 	"penstock/infra/bus"
 	"penstock/schemas/control"
-	"penstock/schemas/subject"
+	"penstock/schemas/event"
 )
 
 // CodingReport is what was decided of kind coding: the section coding of report.json,
@@ -169,30 +168,8 @@ func ReadCodings(ctx context.Context, client *bus.Client, of CodingsOf) (*Coding
 			s.stores[store] = x
 		}
 	}
-	kind := string(control.Coding)
-	err := client.Each(ctx, subject.CommandsStream, []string{subject.Decisions(kind)}, 0, func(m bus.Msg) error {
-		part, _, err := decider.Part(m.Header)
-		if err != nil || part > 1 {
-			return err
-		}
-		d, err := control.DecodeDecision(m.Data)
-		if err == nil {
-			s.decided(d)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("report of coding: decisions: %w", err)
-	}
-	err = client.Each(ctx, subject.CommandsStream, []string{subject.CommandsOf(kind)}, 0, func(m bus.Msg) error {
-		c, err := control.DecodeCommandOf(control.Coding, m.Data)
-		if err == nil {
-			s.commanded(c)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("report of coding: tables: %w", err)
+	if err := eachDecided(ctx, client, control.Coding, s.decided, s.commanded); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -266,7 +243,7 @@ func (s *Codings) Fill(r *Report) {
 	for i := range s.report.Coders {
 		x := &s.report.Coders[i]
 		slices.SortFunc(x.Models, func(a, b FittedModel) int { return cmp.Or(cmp.Compare(a.Store, b.Store), cmp.Compare(a.Op, b.Op)) })
-		x.Read, x.Write = x.used("read"), x.used("write")
+		x.Read, x.Write = x.used(event.Read), x.used(event.Write)
 		x.Price.RequestsPerRead, x.Price.AsWere = Unknown(), Unknown()
 		if x.Read.Requests > 0 {
 			each := float64(x.Read.Tasks) / x.Read.Requests
@@ -280,19 +257,19 @@ func (s *Codings) Fill(r *Report) {
 }
 
 // used are the codes of an operation.
-func (x *CoderReport) used(op string) CodesUsed {
+func (x *CoderReport) used(op event.Op) CodesUsed {
 	u := CodesUsed{Codes: []CodeUsed{}, K: []KShare{}}
 	byCode, byK := map[[2]int]float64{}, map[int]float64{}
 	for _, key := range sortedCells(x.cells) {
-		if key.op != op {
+		if key.op != op.String() {
 			continue
 		}
 		n := x.cells[key]
 		u.Tasks += n
 		switch key.outcome {
-		case "cancelled":
+		case event.TaskCancelled:
 			u.Cancelled += n
-		case "failed":
+		case event.TaskFailed:
 			u.Failed += n
 		}
 		of := float64(n) / float64(key.n)

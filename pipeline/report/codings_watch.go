@@ -10,6 +10,7 @@ import (
 
 	"penstock/consumers/panes"
 	"penstock/schemas/control"
+	"penstock/schemas/event"
 	"penstock/schemas/window"
 )
 
@@ -56,13 +57,13 @@ func (s *Codings) Watch(w *panes.Window) {
 			sums[x] = new([2]codeSums)
 		}
 		c := &sums[x][0]
-		if opsOf.At(i) == "write" {
+		if opsOf.At(i) == event.Write.String() {
 			c = &sums[x][1]
 		}
 		of := float64(tasks[i]) / float64(n)
 		c.requests += of
 		c.n += float64(tasks[i])
-		c.k += of * float64(k)
+		c.k += float64(of * float64(k))
 	}
 	for i := range s.report.Coders {
 		x := &s.report.Coders[i]
@@ -92,7 +93,7 @@ func (s *CodingReport) plots() ([]picture, error) {
 	var out []picture
 	for i := range s.Coders {
 		x := &s.Coders[i]
-		if i == maxDrawn || len(x.Series) == 0 {
+		if len(x.Series) == 0 || len(out) == maxDrawn {
 			continue
 		}
 		p, err := x.plot()
@@ -148,7 +149,7 @@ func (x *CoderReport) thinned(value func(*CodePoint) (MeanCode, float64)) (out p
 		for j := i; j < min(i+n, len(x.Series)); j++ {
 			of, v := value(&x.Series[j])
 			weight += of.Requests
-			sum += v * of.Requests
+			sum += float64(v * of.Requests)
 		}
 		if weight > 0 {
 			out = append(out, plotter.XY{X: float64(x.Series[i].Window.Unix()), Y: sum / weight})

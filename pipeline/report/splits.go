@@ -8,10 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"penstock/consumers/decider"
 	"penstock/infra/bus"
 	"penstock/schemas/control"
-	"penstock/schemas/subject"
 )
 
 // SplitReport is what was decided of kind split: the section split of report.json,
@@ -118,30 +116,8 @@ func ReadSplits(ctx context.Context, client *bus.Client, of SplitsOf) (*Splits, 
 	for i, name := range of.Sites {
 		s.number[name] = i
 	}
-	kind := string(control.Split)
-	err := client.Each(ctx, subject.CommandsStream, []string{subject.Decisions(kind)}, 0, func(m bus.Msg) error {
-		part, _, err := decider.Part(m.Header)
-		if err != nil || part > 1 {
-			return err
-		}
-		d, err := control.DecodeDecision(m.Data)
-		if err == nil {
-			s.decided(d)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("report of split: decisions: %w", err)
-	}
-	err = client.Each(ctx, subject.CommandsStream, []string{subject.CommandsOf(kind)}, 0, func(m bus.Msg) error {
-		c, err := control.DecodeCommandOf(control.Split, m.Data)
-		if err == nil {
-			s.commanded(c)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("report of split: tables: %w", err)
+	if err := eachDecided(ctx, client, control.Split, s.decided, s.commanded); err != nil {
+		return nil, err
 	}
 	s.choose()
 	return s, nil

@@ -11,7 +11,7 @@ import (
 	"penstock/schemas/control"
 )
 
-// maxDrawn bounds the links that are drawn; report.json has all.
+// maxDrawn bounds the links that are drawn, and the coders; report.json has all.
 const maxDrawn = 12
 
 // plots draws of each link that moved most its shares over time and, beside it, the
