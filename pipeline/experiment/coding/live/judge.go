@@ -88,8 +88,8 @@ func (r *Result) heavy(percent int) {
 	}
 	r.add(percent, ours.Refused == 0, "requests that tofec refused", "none", "%d of %d", ours.Refused, ours.Requests)
 	r.add(percent, wide.Refused > 0, "requests that (12,6) refused", "some", "%d of %d", wide.Refused, wide.Requests)
-	rate := ours.Served / wide.Served
-	r.add(percent, rate >= leastRate, "answers a second, tofec over (12,6)", fmt.Sprintf("at least %.1f", leastRate),
+	rate, chance := ours.Served/wide.Served, leastRate/math.Sqrt(float64(ours.Requests))
+	r.add(percent, rate >= leastRate-chance, "answers a second, tofec over (12,6)", fmt.Sprintf("at least %.2f, by chance %.2f less", leastRate, chance),
 		"%.2f: %.1f over %.1f; by the model at least %.2f", rate, ours.Served, wide.Served, times)
 }
 

@@ -20,11 +20,11 @@ import (
 // counts as many as make coding-live.
 func seeded() Options {
 	o := Options{
-		Seed: 7, Scale: 1, Objects: 4, Simulated: 10, Near: 0.05, Best: 0.05,
-		Loads: []Load{{5, 20, 200}, {20, 300, 300}, {50, 200, 400}, {80, 200, 500}, {90, 200, 600}},
+		Seed: 7, Scale: 1, Bytes: 30_000, Objects: 4, Simulated: 10, Near: 0.05, Best: 0.05,
+		Loads: []Load{{5, 20, 200}, {20, 200, 250}, {50, 150, 300}, {80, 150, 350}, {90, 150, 400}},
 	}
 	if os.Getenv("PENSTOCK_WHOLE") != "" {
-		o.Loads, o.Objects, o.Simulated = nil, 0, 0
+		o.Loads, o.Bytes, o.Objects, o.Simulated = nil, 0, 0, 0
 	}
 	return o
 }
