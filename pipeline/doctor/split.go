@@ -58,11 +58,7 @@ func (x *examination) split(s *report.Status) {
 	for _, r := range k.Decision.Reasons {
 		switch {
 		case r.Code == "UnknownSite" && r.Scope == "":
-			hint := "entry points and spans must say from_site and to_site"
-			if steered && x.Config.Codes() {
-				hint += "; requests of a coder's clients have none, and are rightly left out"
-			}
-			x.add("decisions", "split", Look, "calls without a site, of the caller or of the callee, are left out", hint)
+			x.add("decisions", "split", Look, "calls without a site, of the caller or of the callee, are left out", "entry points and spans must say from_site and to_site")
 		case r.Code == "UnknownSite":
 			x.add("decisions", "split", Look, fmt.Sprintf("calls from or to %.80q are left out: no site of that name", r.Scope), "name the site in the configuration, or map its name")
 		case r.Code == "NoSite" || r.Code == "NoRoom":

@@ -38,6 +38,9 @@ func splitConfig(cfg *config.Config) split.Config {
 			CallBytes: int64(k.CallBytes), AnswerBytes: int64(k.AnswerBytes),
 		})
 	}
+	for i := range cfg.Coders {
+		out.Coders = append(out.Coders, cfg.Coders[i].Name)
+	}
 	// What entry points call is known by its servers, whether it is listed or not.
 	if name := cfg.Entry.Component; cfg.Component(name) == nil && len(cfg.SitesOf(name)) > 0 {
 		out.Components = append(out.Components, split.Component{Name: name, Sites: cfg.SitesOf(name)})

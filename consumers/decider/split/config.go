@@ -127,6 +127,10 @@ type Config struct {
 	Probes     Probing `json:"probes"`
 	// Components in any order.
 	Components []Component `json:"components,omitempty"`
+	// Coders are components whose clients have no site: what coders log of them is no
+	// call that a table could send elsewhere, and is left out. Calls of a coder with the
+	// caller's site are as those of any component.
+	Coders []string `json:"coders,omitempty"`
 	// Residency: the first rule that matches a component binds it.
 	Residency []Rule `json:"residency,omitempty"`
 	// Colocate names groups of components: calls between two of a group stay at
@@ -232,6 +236,9 @@ func (c *Config) checkNames(f *settings.Faults) {
 		}
 		f.Need(k.CallBytes >= 0 && k.AnswerBytes >= 0, at, "negative bytes", "bytes of 0 or more")
 		f.Need(len(c.allowedByConfig(&c.Components[i])) > 0, at, k.Name, "a site that sites, pin and residency leave")
+	}
+	for i, n := range c.Coders {
+		f.Need(n != "" && len(n) <= control.MaxID, fmt.Sprintf("coders[%d]", i), n, "a name of 1 to 1024 bytes")
 	}
 	for i, r := range c.Residency {
 		f.Need(r.Match != "" && len(r.Sites) > 0, fmt.Sprintf("residency[%d]", i), r.Match, "a pattern and sites")

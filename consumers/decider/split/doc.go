@@ -25,6 +25,10 @@
 //
 // A call that fails costs ErrorCost: a replica that fails at once would look fast.
 //
+// What a coder logs of its clients (no caller, no site) is no call to share out: it is
+// left out, of the coders that the configuration names. A call of a coder by a component
+// is one like any other.
+//
 // # What it decides
 //
 // Policies greedy, lp and redirect make a plan: package solve shares out all

@@ -52,6 +52,9 @@ func (t *Policy) read(l *learned, table *window.Table) {
 		if toC.At(i) == "" {
 			continue // Nobody was asked: an entry point has answered by itself.
 		}
+		if fromC.At(i) == "" && fromS.At(i) == "" && t.coders[toC.At(i)] {
+			continue // A coder's own account of its clients: nobody whom a table could steer.
+		}
 		if n < 0 || errors[i] < 0 || service[i] < 0 || network[i] < 0 {
 			l.bad++
 			continue

@@ -16,6 +16,7 @@ type Policy struct {
 	settings.Frame
 	config    Config
 	siteIndex map[string]int
+	coders    map[string]bool
 	base      []float64 // µs between sites where none was measured
 	near      [][]int   // by site: sites by distance
 	state     *state
@@ -36,9 +37,12 @@ func New(c Config) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Policy{Frame: frame, config: c, siteIndex: map[string]int{}, state: newState(), evacuated: make([]bool, len(c.Sites))}
+	t := &Policy{Frame: frame, config: c, siteIndex: map[string]int{}, coders: map[string]bool{}, state: newState(), evacuated: make([]bool, len(c.Sites))}
 	for i, s := range c.Sites {
 		t.siteIndex[s.Name] = i
+	}
+	for _, name := range c.Coders {
+		t.coders[name] = true
 	}
 	t.base, t.near = c.distances()
 	t.component("") // entryComponent
