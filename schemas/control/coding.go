@@ -9,6 +9,8 @@ import (
 const (
 	MaxCodingK = 32  // chunks needed
 	MaxCodingN = 128 // chunks asked for
+	// MaxCodingMB is the greatest size of a request that thresholds may be for.
+	MaxCodingMB = 1e6
 	// MaxBacklog is a threshold that no backlog reaches: the step below it is always
 	// taken.
 	MaxBacklog = 1e9
@@ -67,6 +69,10 @@ type CodingCodes struct {
 	K    []float64 `json:"k"`
 	N    []float64 `json:"n"`
 	RMax float64   `json:"r_max"`
+	// MB is the size of request that the thresholds are for, in MB (10⁶ B). A coder takes
+	// √(size/MB) times the k, and n in proportion, for a request of another size; 0: the
+	// same code whatever the size.
+	MB float64 `json:"mb,omitempty"`
 	// HedgeUS is after how many µs the chunks beyond k are asked for; 0: at once.
 	HedgeUS int64 `json:"hedge_us,omitempty"`
 }
@@ -114,6 +120,9 @@ func (c *checker) codingCodes(field string, x *CodingCodes) {
 	}
 	if !(x.RMax >= 1 && x.RMax <= MaxCodingN) {
 		c.fail(field+".r_max", fmt.Sprint(x.RMax), fmt.Sprintf("1 to %d", MaxCodingN))
+	}
+	if !(x.MB >= 0 && x.MB <= MaxCodingMB) {
+		c.fail(field+".mb", fmt.Sprint(x.MB), "0 to 1e6")
 	}
 	if x.HedgeUS < 0 {
 		c.fail(field+".hedge_us", fmt.Sprint(x.HedgeUS), "0 or more")

@@ -48,7 +48,7 @@ func (t *Policy) thresholds(m threshold.Model, l threshold.Limits) control.Codin
 	if t.config.Uncorrected {
 		of = threshold.Uncorrected
 	}
-	out := control.CodingCodes{K: make([]float64, l.KMax-1), N: make([]float64, l.NMax-1), RMax: l.RMax}
+	out := control.CodingCodes{K: make([]float64, l.KMax-1), N: make([]float64, l.NMax-1), RMax: l.RMax, MB: rounded(l.SizeMB)}
 	for j := range l.KMin - 1 {
 		out.K[j], out.N[j] = control.MaxBacklog, control.MaxBacklog
 	}

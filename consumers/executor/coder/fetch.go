@@ -110,6 +110,7 @@ func (f *fetch) plan(code queue.Code) queue.Plan {
 		}
 		return queue.Plan{Tasks: tasks, Need: len(tasks)}
 	}
+	code = f.c.sized(queue.Read, code, f.v.Shape.Layout, f.v.Shape.SegmentBytes(f.segment))
 	n, k := f.v.Clamp(code.N, code.K)
 	list, err := f.v.Chunks(make([]object.Chunk, 0, n), f.segment, k)
 	if err != nil {
@@ -126,6 +127,21 @@ func (f *fetch) plan(code queue.Code) queue.Plan {
 		tasks = append(tasks, f.task(n, k, chunk))
 	}
 	return queue.Plan{Tasks: tasks, Need: k}
+}
+
+// sizer is a chooser whose codes depend on the size of a request.
+type sizer interface {
+	// Sized is what a code that was chosen is for a request of so many bytes.
+	Sized(op queue.Op, code queue.Code, bytes int64) queue.Code
+}
+
+// sized is the code of a request by its size, too. In spread k isn't chosen, and n is how
+// many stores are asked.
+func (c *Coder) sized(op queue.Op, code queue.Code, layout object.Layout, bytes int64) queue.Code {
+	if s, ok := c.o.Chooser.(sizer); ok && layout == object.Shared {
+		return s.Sized(op, code, bytes)
+	}
+	return code
 }
 
 // runs cuts strips into runs that lie in one blob each.

@@ -165,6 +165,7 @@ func (w *writing) single(ctx context.Context, shape object.Shape) error {
 // plan chooses the blobs that are written side by side.
 func (w *writing) plan(shape object.Shape, code queue.Code) queue.Plan {
 	var n, k int
+	code = w.c.sized(queue.Write, code, shape.Layout, shape.Size)
 	w.shape, n, k = shape.Write(code.N, code.K)
 	if shape.Layout == object.Spread {
 		n = shape.N

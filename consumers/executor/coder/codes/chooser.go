@@ -119,6 +119,15 @@ func (c *Chooser) Choose(op queue.Op, idle int) queue.Code {
 	return c.force.Load().ops[op].code(math.Float64frombits(c.backlog.Load()), idle)
 }
 
+// Sized is what a code that was chosen is for a request of so many bytes. Thresholds are
+// for one size. At the same price of a connection's time the k that is best rises as the
+// square root of the size (PAPERS §3.3: the condition for k is J/k² = a constant but for
+// r): a chunk of a small object is nearly all constant delay, and to cut it would only
+// cost requests. n goes with k.
+func (c *Chooser) Sized(op queue.Op, code queue.Code, bytes int64) queue.Code {
+	return c.force.Load().ops[op].sized(code, bytes)
+}
+
 // Set brings a table into force, all of it at once, until a time. ErrTable if it can't
 // be; what is in force stays then.
 func (c *Chooser) Set(t *control.CodingTable, epoch uint64, until time.Time) error {

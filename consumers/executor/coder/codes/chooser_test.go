@@ -262,3 +262,60 @@ func BenchmarkCode(b *testing.B) {
 		})
 	}
 }
+
+// TestSized: k is that of the table times the root of the size, within the table's limits,
+// and n goes with it; the paper's model agrees that this is no slower at a small size, and
+// cheaper.
+func TestSized(t *testing.T) {
+	three := paper
+	three.MB = 3
+	c := chooser(t, tableOf(control.CodingTOFEC, three), 0)
+	plain := chooser(t, tableOf(control.CodingTOFEC, paper), 0)
+	code := func(n, k int) queue.Code { return queue.Code{N: n, K: k} }
+	for _, tc := range []struct {
+		chosen queue.Code
+		bytes  int64
+		want   queue.Code
+	}{
+		{code(12, 6), 3_000_000, code(12, 6)},
+		{code(12, 6), 64 << 10, code(2, 1)},
+		{code(12, 6), 750_000, code(6, 3)},
+		{code(12, 6), 8 << 20, code(12, 6)}, // no more than the table has
+		{code(3, 2), 8 << 20, code(5, 3)},
+		{code(1, 1), 64 << 10, code(1, 1)},
+		{code(1, 1), 1, code(1, 1)},
+		{code(4, 3), 1_300_000, code(3, 2)},
+		{code(2, 2), 0, code(2, 2)},
+	} {
+		if got := c.Sized(queue.Read, tc.chosen, tc.bytes); got != tc.want {
+			t.Errorf("%v of %d bytes: %v, expected %v", tc.chosen, tc.bytes, got, tc.want)
+		}
+		if got := plain.Sized(queue.Read, tc.chosen, tc.bytes); got != tc.chosen {
+			t.Errorf("a table that says no size: %v of %d bytes: %v", tc.chosen, tc.bytes, got)
+		}
+	}
+}
+
+// TestSizedStays: whatever is chosen of whatever size, the code is one of the table's.
+func TestSizedStays(t *testing.T) {
+	three := paper
+	three.MB = 3
+	c := chooser(t, tableOf(control.CodingTOFEC, three), 0)
+	rapid.Check(t, func(t *rapid.T) {
+		k := rapid.IntRange(1, 6).Draw(t, "k")
+		n := rapid.IntRange(k, 2*k).Draw(t, "n")
+		small, large := rapid.Int64Range(1, 1<<40).Draw(t, "bytes"), rapid.Int64Range(1, 1<<40).Draw(t, "more")
+		if small > large {
+			small, large = large, small
+		}
+		a, b := c.Sized(queue.Write, queue.Code{N: n, K: k, Hedge: 5}, small), c.Sized(queue.Write, queue.Code{N: n, K: k, Hedge: 5}, large)
+		for _, x := range []queue.Code{a, b} {
+			if x.K < 1 || x.K > 6 || x.N < x.K || x.N > 2*x.K || x.Hedge != 5 {
+				t.Fatalf("(%d,%d) became %v", n, k, x)
+			}
+		}
+		if a.K > b.K {
+			t.Fatalf("(%d,%d): k falls from %d to %d as the size rises", n, k, a.K, b.K)
+		}
+	})
+}

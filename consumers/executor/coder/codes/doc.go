@@ -13,7 +13,10 @@
 // time after a load has fallen (penstock experiment coding).
 //
 // With thresholds a request gets k = 1 + #{K[j] > q̄}, n alike of N, and then
-// n = max(k, min(n, ⌊r_max·k⌋)): fewer chunks the more requests wait. Greedy takes as
+// n = max(k, min(n, ⌊r_max·k⌋)): fewer chunks the more requests wait. These thresholds
+// are for requests of one size, which the table says: the best k goes with the square
+// root of the size, and so does what a request gets (Sized), so that a small object isn't
+// cut. Greedy takes as
 // many chunks as connections are idle. A hedge takes the code of its thresholds and a
 // delay for the chunks beyond k. Static codes and copies are thresholds that are always
 // above the backlog. To choose takes no lock, and nothing is allocated per request.

@@ -21,6 +21,7 @@ type table struct {
 type lookup struct {
 	k, n   []float64                     // falling or staying
 	top    [control.MaxCodingK + 1]uint8 // the most n for each k, by r_max
+	mb     float64                       // the size that k and n are for; 0: any
 	greedy bool
 	hedge  time.Duration
 }
@@ -56,7 +57,7 @@ func check(t *control.CodingTable) (*control.CodingTable, error) {
 }
 
 func newLookup(p control.CodingPolicy, c *control.CodingCodes) lookup {
-	l := lookup{k: c.K, n: c.N, greedy: p == control.CodingGreedy}
+	l := lookup{k: c.K, n: c.N, mb: c.MB, greedy: p == control.CodingGreedy}
 	if p == control.CodingHedge {
 		l.hedge = time.Duration(c.HedgeUS) * time.Microsecond
 	}
@@ -76,6 +77,17 @@ func (l *lookup) code(q float64, idle int) queue.Code {
 		k, n = 1+above(l.k, q), 1+above(l.n, q)
 	}
 	return queue.Code{N: max(k, min(n, int(l.top[k]))), K: k, Hedge: l.hedge}
+}
+
+// sized is a code for a request of so many bytes, see Chooser.Sized.
+func (l *lookup) sized(c queue.Code, bytes int64) queue.Code {
+	if l.mb == 0 || bytes <= 0 {
+		return c
+	}
+	k := int(math.Round(float64(c.K) * math.Sqrt(float64(bytes)/1e6/l.mb)))
+	k = max(1, min(k, len(l.k)+1))
+	n := int(math.Round(float64(c.N) * float64(k) / float64(c.K)))
+	return queue.Code{N: max(k, min(n, len(l.n)+1, int(l.top[k]))), K: k, Hedge: c.Hedge}
 }
 
 // above counts the thresholds above q.
