@@ -1,8 +1,8 @@
 // Package wholefile writes files that are never seen half written: a reader, and a
 // process that is started after a crash, finds the old content or the new one.
 //
-// States: there are none. Failures: Write returns what the system says, and the file
-// has its old content then, if it had any.
+// States: there are none, but that a [JSON] knows what it has kept. Failures: Write and
+// Keep return what the system says, and the file has its old content then, if it had any.
 package wholefile
 
 import (

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"penstock/consumers/executor/router"
+	"penstock/infra/wholefile"
 	"penstock/schemas/control"
 )
 
@@ -22,7 +23,8 @@ func (v *alone) followSplit(ctx context.Context, role string, target router.Targ
 		return nil, err
 	}
 	f := &following{}
-	memory := splitMemory{file: v.dir("split-" + target.Name() + ".json"), keeper: keeper, failed: func(err error) {
+	file := wholefile.JSON[[]keptTable]{Name: v.dir("split-" + target.Name() + ".json")}
+	memory := splitMemory{file: file, keeper: keeper, failed: func(err error) {
 		v.metrics.SetAside.Inc(string(control.Split), "kept-table")
 		log.Warn().Err(err).Msg("the tables in force cannot be kept for a restart")
 	}}

@@ -1,13 +1,8 @@
 package topology
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"time"
 
 	"penstock/consumers/executor/router"
@@ -26,9 +21,8 @@ const (
 // splitMemory keeps the tables that a target has in force in a file, so that a
 // process that is started while the bus is away has them in force all the same.
 type splitMemory struct {
-	file   string
+	file   wholefile.JSON[[]keptTable]
 	keeper *router.Keeper
-	kept   []byte
 	failed func(err error)
 }
 
@@ -44,16 +38,9 @@ type keptTable struct {
 // restore brings into force what was, and says whether there was anything. A file
 // that can't be read holds nothing up: the bus has the tables.
 func (m *splitMemory) restore(ctx context.Context) (some bool, err error) {
-	b, err := os.ReadFile(m.file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	var all []keptTable
-	if err == nil {
-		err = json.Unmarshal(b, &all)
-	}
+	all, _, err := m.file.Read()
 	if err != nil {
-		return false, fmt.Errorf("tables of before: %s: %w", m.file, err)
+		return false, fmt.Errorf("tables of before: %w", err)
 	}
 	held := make([]router.Held, len(all))
 	for i, k := range all {
@@ -87,16 +74,7 @@ func (m *splitMemory) keep() {
 	for _, h := range m.keeper.Held() {
 		all = append(all, keptTable{From: h.Table.From, Epoch: h.Table.Epoch, Until: h.Until.UTC(), Rows: h.Table.Rows, Probes: h.Table.Probes})
 	}
-	b, err := json.Marshal(all)
-	if err == nil && bytes.Equal(b, m.kept) {
-		return
-	}
-	if err == nil {
-		err = wholefile.Write(m.file, b, 0o600)
-	}
-	if err != nil {
+	if err := m.file.Keep(all); err != nil {
 		m.failed(err)
-		return
 	}
-	m.kept = b
 }

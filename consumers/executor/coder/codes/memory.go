@@ -1,16 +1,11 @@
 package codes
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"time"
 
 	"penstock/consumers/executor"
-	"penstock/infra/wholefile"
 	"penstock/schemas/control"
 )
 
@@ -30,17 +25,10 @@ func (t *Target) Restore() (some bool, err error) {
 	if t.o.File == "" {
 		return false, nil
 	}
-	b, err := os.ReadFile(t.o.File)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	var all []held
-	if err == nil {
-		err = json.Unmarshal(b, &all)
-	}
+	all, _, err := t.file.Read()
 	if err != nil {
 		t.o.Metrics.Count(executor.Rejected, "held-file", 1)
-		return false, fmt.Errorf("%w: %s: %w", ErrFile, t.o.File, err)
+		return false, fmt.Errorf("%w: %w", ErrFile, err)
 	}
 	now := t.o.Clock.Now()
 	for i := range all {
@@ -73,17 +61,8 @@ func (t *Target) keep() {
 			all = append(all, held{Coder: name, Epoch: s.Epoch, Until: s.Until.UTC(), Table: s.Table})
 		}
 	}
-	b, err := json.Marshal(all)
-	if err == nil && bytes.Equal(b, t.kept) {
-		return
-	}
-	if err == nil {
-		err = wholefile.Write(t.o.File, b, 0o600)
-	}
-	if err != nil {
+	if err := t.file.Keep(all); err != nil {
 		t.o.Metrics.Count(executor.Retried, "held-file", 1)
 		t.o.Logger.Warn().Err(err).Msg("the tables in force can't be kept over a restart; it is tried again")
-		return
 	}
-	t.kept = b
 }

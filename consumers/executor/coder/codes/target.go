@@ -13,6 +13,7 @@ import (
 
 	"penstock/consumers/executor"
 	"penstock/infra/clock"
+	"penstock/infra/wholefile"
 	"penstock/schemas/control"
 )
 
@@ -49,7 +50,7 @@ type Target struct {
 	mu    sync.Mutex
 	taken map[string]uint64 // epochs taken up from the bus and not delivered yet
 
-	kept []byte // what the file holds, as Run knows
+	file wholefile.JSON[[]held]
 }
 
 var _ executor.Target = (*Target)(nil)
@@ -72,7 +73,7 @@ func NewTarget(o TargetOptions) (*Target, error) {
 	if o.Metrics == nil {
 		o.Metrics = executor.NoMetrics{}
 	}
-	t := &Target{o: o, taken: map[string]uint64{}}
+	t := &Target{o: o, taken: map[string]uint64{}, file: wholefile.JSON[[]held]{Name: o.File}}
 	t.tables.Of, t.tables.Name, t.tables.Put = control.Coding, o.Name, t.put
 	return t, nil
 }
