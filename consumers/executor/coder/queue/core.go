@@ -21,11 +21,17 @@ type CoreOptions struct {
 	Connections int
 	// MaxWaiting is how many requests of a class may wait. Defaults to 1,000.
 	MaxWaiting int
+	// Patience is how many tasks of clients are begun while work of class background
+	// stands still before one task of it is begun ahead of them. Defaults to twice the
+	// connections: what a backlog that never ends leaves it is one task at a time, half
+	// of what one connection does.
+	Patience int
 }
 
 func (o CoreOptions) complete() CoreOptions {
 	o.Connections = cmp.Or(o.Connections, 16)
 	o.MaxWaiting = cmp.Or(o.MaxWaiting, 1000)
+	o.Patience = cmp.Or(o.Patience, 2*o.Connections)
 	o.Background = min(cmp.Or(o.Background, max(1, o.Connections/4)), max(1, o.Connections-1))
 	return o
 }
@@ -41,6 +47,7 @@ type Core struct {
 	waiting  [classes]list[Request]
 	queued   [classes]list[Task]
 	inUse    [classes]int
+	passed   int           // tasks of clients begun on end while class background stood still
 	alive    list[Request] // admitted, and not ended
 	events   []Event
 	seen     int
@@ -89,11 +96,9 @@ func (c *Core) Arrive(r *Request) bool {
 // head of the line is admitted only when a connection is idle and no task is queued.
 func (c *Core) Next() (*Task, bool) {
 	for c.Idle() > 0 {
-		class := front
-		if c.queued[front].n == 0 && c.waiting[front].n == 0 {
-			if class = behind; c.inUse[behind] >= c.o.Background {
-				break
-			}
+		class := c.turn()
+		if class == behind && c.inUse[behind] >= c.o.Background {
+			break
 		}
 		if t := c.queued[class].pop(); t != nil {
 			c.begin(t)
@@ -111,11 +116,28 @@ func (c *Core) Next() (*Task, bool) {
 	return nil, false
 }
 
+// turn is the class whose turn it is: the clients', unless nothing of theirs waits, or
+// the other has stood still for too long.
+func (c *Core) turn() int {
+	if c.queued[front].n == 0 && c.waiting[front].n == 0 || c.passed >= c.o.Patience && c.stands() {
+		return behind
+	}
+	return front
+}
+
+// stands tells whether work of class background waits and none of it runs.
+func (c *Core) stands() bool {
+	return c.inUse[behind] == 0 && c.queued[behind].n+c.waiting[behind].n > 0
+}
+
 // begin gives a task a connection.
 func (c *Core) begin(t *Task) {
 	r := t.of
 	t.state = running
 	c.inUse[r.class()]++
+	if c.passed++; !c.stands() {
+		c.passed = 0
+	}
 	if r.queued--; r.queued == 0 && r.held > 0 && !r.hedging {
 		r.hedging = true
 		c.tell(Hedging, r, nil)

@@ -19,8 +19,10 @@ func TestCoreDoesAsThePlainRule(t *testing.T) {
 			connections: rapid.IntRange(1, 6).Draw(t, "connections"), most: rapid.IntRange(1, 4).Draw(t, "most"),
 		}
 		w.plain.background = rapid.IntRange(1, max(1, w.plain.connections-1)).Draw(t, "background")
+		w.plain.patience = rapid.IntRange(1, 4).Draw(t, "patience")
 		w.core = NewCore(CoreOptions{
 			Connections: w.plain.connections, MaxWaiting: w.plain.most, Background: w.plain.background, Chooser: w,
+			Patience: w.plain.patience,
 		})
 		t.Repeat(map[string]func(*rapid.T){
 			"arrive": w.arrive, "arrive too": w.arrive, "done": w.done, "done too": w.done, "extend": w.extend, "abandon": w.abandon, "": w.check,

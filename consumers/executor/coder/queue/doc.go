@@ -27,7 +27,8 @@
 // Requests of class background (repairs, writes into the intended coding) are begun only
 // when a connection is idle, nothing else waits, and fewer than Options.Background of
 // their tasks run. They are not in the backlog, and take no code from the chooser. Under a
-// backlog that never ends they stand still.
+// backlog that never ends they have one task at a time, after every Options.Patience of
+// the clients': they go on slowly, and what they are to do comes to an end.
 //
 // # States and failures
 //

@@ -8,10 +8,11 @@ import (
 // plain is the rule of the queue written down again, slowly: nothing is counted, all is
 // looked for among all requests there ever were. It names what happens as a scene does.
 type plain struct {
-	connections, most, background int
+	connections, most, background, patience int
 
 	requests []*plainRequest
 	queues   [classes][]plainTask
+	passed   int // tasks of clients begun on end while class background stood still
 	log      []string
 }
 
@@ -79,11 +80,14 @@ func (p *plain) arrive(r *plainRequest) bool {
 func (p *plain) pump() {
 	for len(p.tasks(-1, "runs", "told")) < p.connections {
 		class := front
-		if len(p.queues[front]) == 0 && len(p.inLine(false)) == 0 {
+		switch {
+		case len(p.queues[front]) == 0 && len(p.inLine(false)) == 0:
 			class = behind
 			if len(p.tasks(behind, "runs", "told")) >= p.background {
 				return
 			}
+		case p.stands() && p.passed >= p.patience:
+			class = behind
 		}
 		if q := p.queues[class]; len(q) > 0 {
 			p.queues[class] = q[1:]
@@ -93,12 +97,20 @@ func (p *plain) pump() {
 				p.say("hedging %s", r.name)
 			}
 			p.say("start %v", q[0])
+			if p.passed++; !p.stands() {
+				p.passed = 0
+			}
 		} else if line := p.inLine(class == behind); len(line) > 0 {
 			p.admit(line[0])
 		} else {
 			return
 		}
 	}
+}
+
+// stands tells whether work of class background waits and none of it runs.
+func (p *plain) stands() bool {
+	return len(p.tasks(behind, "runs", "told")) == 0 && len(p.queues[behind])+len(p.inLine(true)) > 0
 }
 
 func (p *plain) admit(r *plainRequest) {

@@ -13,7 +13,7 @@ import (
 
 // TestScripts drives a core by hand. Commands:
 //
-//	core [connections=L] [waiting=N] [background=N]
+//	core [connections=L] [waiting=N] [background=N] [patience=N]
 //	arrive NAME [write] n=N k=K [hedge=D] [finish] [keep] [background] [more=N] [err]
 //	done NAME.I | fail NAME.I     a task's function returns
 //	hedge NAME                    its hedge is over
@@ -73,6 +73,7 @@ func (s *scene) line(line string) string {
 	case "core":
 		s.core = NewCore(CoreOptions{
 			Chooser: s, Connections: number("connections"), MaxWaiting: number("waiting"), Background: number("background"),
+			Patience: number("patience"),
 		})
 	case "arrive":
 		s.arrive(words[1], number("n"), number("k"), number("more"), args, has)
