@@ -168,7 +168,7 @@ func (k *Keeper) Resume(ctx context.Context, _ executor.Answer) error {
 		if c.Kind != control.Split || c.Mode != control.Act || c.Split == nil {
 			return nil
 		}
-		until, err := end(c, at)
+		until, err := executor.Over(c, at)
 		if err != nil {
 			return err
 		}
@@ -253,24 +253,12 @@ func tableFrom(c *control.Command) shares.Table {
 	return shares.Table{From: c.Scope, Epoch: c.Epoch, Rows: c.Split.Table, Probes: c.Split.Probes}
 }
 
-func end(c *control.Command, sent time.Time) (time.Time, error) {
-	ttl, err := time.ParseDuration(c.TTL)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("ttl of %.80q epoch %d: %w", c.Scope, c.Epoch, err)
-	}
-	return sent.Add(ttl), nil
-}
-
 // put is what executor.Tables calls for a table that is new.
 func (k *Keeper) put(ctx context.Context, c *control.Command) error {
 	if c.Split == nil {
 		return fmt.Errorf("a command without a table: %w", shares.ErrTable)
 	}
-	sent, ok := executor.Sent(ctx)
-	if !ok {
-		sent = k.o.Clock.Now()
-	}
-	until, err := end(c, sent)
+	until, err := executor.OverBy(ctx, c, k.o.Clock)
 	if err != nil {
 		return err
 	}

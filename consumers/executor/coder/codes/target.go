@@ -116,24 +116,11 @@ func (t *Target) put(ctx context.Context, c *control.Command) error {
 	if chooser == nil {
 		return fmt.Errorf("coder %.80q: %w", c.Scope, executor.ErrNotConcerned)
 	}
-	sent, ok := executor.Sent(ctx)
-	if !ok {
-		sent = t.o.Clock.Now()
-	}
-	until, err := end(c, sent)
+	until, err := executor.OverBy(ctx, c, t.o.Clock)
 	if err != nil {
 		return err
 	}
 	return t.bring(chooser, c, until)
-}
-
-// end is when the ttl of a command is over that the server stored at sent.
-func end(c *control.Command, sent time.Time) (time.Time, error) {
-	ttl, err := time.ParseDuration(c.TTL)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("ttl of %.80q, epoch %d: %w", c.Scope, c.Epoch, err)
-	}
-	return sent.Add(ttl), nil
 }
 
 // bring brings a command's table into force.
@@ -160,7 +147,7 @@ func (t *Target) Resume(ctx context.Context, _ executor.Answer) error {
 		if c.Kind != control.Coding || c.Mode != control.Act || t.o.Choosers[c.Scope] == nil {
 			return nil
 		}
-		over, err := end(c, at)
+		over, err := executor.Over(c, at)
 		last[c.Scope], until[c.Scope] = c, over
 		return err
 	})
