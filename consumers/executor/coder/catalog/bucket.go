@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"penstock/consumers/executor/coder/field"
 )
 
 // Bucket is a bucket. Created is UTC in whole microseconds.
@@ -26,7 +28,7 @@ func (c *Catalog) CreateBucket(ctx context.Context, b Bucket) error {
 		if v.get(buckets, []byte(b.Name)) != nil {
 			return fmt.Errorf("%w: %s", ErrBucketExists, b.Name)
 		}
-		v.put(buckets, []byte(b.Name), appendTime([]byte{valueFormat}, b.Created))
+		v.put(buckets, []byte(b.Name), field.AppendTime([]byte{valueFormat}, b.Created))
 		return nil
 	})
 }
@@ -59,7 +61,7 @@ func (v *view) bucket(name string) error {
 
 func decodeBucket(name string, value []byte) (Bucket, error) {
 	f := read(value)
-	return Bucket{name, f.time("created")}, f.end("bucket " + name)
+	return Bucket{name, f.Time("created")}, f.end("bucket " + name)
 }
 
 // Bucket returns ErrNoBucket.

@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
+	"penstock/consumers/executor/coder/field"
 	"penstock/consumers/executor/coder/object"
 )
 
@@ -142,11 +143,11 @@ func (c *Catalog) recognise(tx *bbolt.Tx, coder string) (bool, error) {
 		}
 		return false, nil
 	}
-	f := fields{rest: meta.Get(identityKey)}
-	if format := f.take("format", 1); f.fault == "" && format[0] != fileFormat {
+	f := fieldsOf(meta.Get(identityKey))
+	if format := f.Take("format", 1); f.Fault() == "" && format[0] != fileFormat {
 		return false, fmt.Errorf("%w: %d", ErrFormat, format[0])
 	}
-	c.id = Identity{f.text("coder", maxName), f.text("instance", maxID), uint32(f.number("term", 1<<32-1))} //nolint:gosec // bounded
+	c.id = Identity{f.Text("coder", maxName), f.Text("instance", maxID), uint32(f.Number("term", 1<<32-1))} //nolint:gosec // bounded
 	if err := f.end("identity"); err != nil {
 		return false, err
 	}
@@ -173,7 +174,7 @@ func (c *Catalog) found(tx *bbolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	b := appendText(appendText([]byte{fileFormat}, c.id.Coder), c.id.Instance)
+	b := field.AppendText(field.AppendText([]byte{fileFormat}, c.id.Coder), c.id.Instance)
 	if err := meta.Put(identityKey, appendNumber(b, c.id.Term)); err != nil {
 		return err
 	}

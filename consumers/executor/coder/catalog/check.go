@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"penstock/consumers/executor/coder/field"
 	"penstock/consumers/executor/coder/object"
 )
 
@@ -94,7 +95,7 @@ func (k *checker) row(t Table, key, value []byte, what string) (again []byte, er
 	switch t {
 	case buckets:
 		b, err := decodeBucket(string(key), value)
-		return appendTime([]byte{valueFormat}, b.Created), err
+		return field.AppendTime([]byte{valueFormat}, b.Created), err
 	case records:
 		return k.record(key, what)
 	case manifests:
@@ -112,7 +113,7 @@ func (k *checker) row(t Table, key, value []byte, what string) (again []byte, er
 	case deletes:
 		d, err := decodeDeletion(key, value)
 		k.own([]object.Place{d.Place}, what)
-		return appendText(appendNumber([]byte{valueFormat}, d.seq), d.Version), err
+		return field.AppendText(appendNumber([]byte{valueFormat}, d.seq), d.Version), err
 	case uploads:
 		return k.upload(key, value)
 	case parts:

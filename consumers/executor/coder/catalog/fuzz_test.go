@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"penstock/consumers/executor/coder/field"
 	"penstock/consumers/executor/coder/object"
 )
 
@@ -23,9 +24,9 @@ func samples() map[Table][]byte {
 	p := Part{Size: 5, ETag: "etag", Modified: epoch, Checksums: r.Checksums, Version: "v"}
 	i := Intent{Since: epoch, Places: []object.Place{{Store: "s", Key: "k"}, {Store: "t", Key: "k"}}}
 	return map[Table][]byte{
-		buckets: appendTime([]byte{valueFormat}, epoch), records: r.encode(), uploads: u.encode(), parts: p.encode(),
+		buckets: field.AppendTime([]byte{valueFormat}, epoch), records: r.encode(), uploads: u.encode(), parts: p.encode(),
 		intents: i.encode(), rests: Rest{true, []int{0, 3, 64}}.encode(),
-		deletes: appendText(appendNumber([]byte{valueFormat}, uint64(7)), "v"),
+		deletes: field.AppendText(appendNumber([]byte{valueFormat}, uint64(7)), "v"),
 	}
 }
 
@@ -35,7 +36,7 @@ func again(t Table, value []byte) (b []byte, err error, ok bool) {
 	switch t {
 	case buckets:
 		x, err := decodeBucket("b", value)
-		return appendTime([]byte{valueFormat}, x.Created), err, true
+		return field.AppendTime([]byte{valueFormat}, x.Created), err, true
 	case records:
 		r, manifest, err := decodeRecord("k", value)
 		if manifest != "" {
@@ -50,7 +51,7 @@ func again(t Table, value []byte) (b []byte, err error, ok bool) {
 		return i.encode(), err, true
 	case deletes:
 		d, err := decodeDeletion([]byte("s\x00k"), value)
-		return appendText(appendNumber([]byte{valueFormat}, d.seq), d.Version), err, true
+		return field.AppendText(appendNumber([]byte{valueFormat}, d.seq), d.Version), err, true
 	case uploads:
 		u, err := decodeUpload("b", "k", "u", value)
 		return u.encode(), err, true

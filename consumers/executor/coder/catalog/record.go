@@ -3,6 +3,8 @@ package catalog
 import (
 	"fmt"
 	"time"
+
+	"penstock/consumers/executor/coder/field"
 )
 
 // Record is what is known of a key: all that head and list answer.
@@ -75,12 +77,12 @@ const inlineParts = 4
 func (r *Record) encode() []byte {
 	b := make([]byte, 0, 160+len(r.ETag))
 	b = appendNumber(append(b, valueFormat), r.Size)
-	b = appendText(appendTime(b, r.Modified), r.ETag)
+	b = field.AppendText(field.AppendTime(b, r.Modified), r.ETag)
 	b = appendNumber(b, len(r.Parts))
 	b = appendChecksums(b, r.Checksums)
-	b = appendMap(appendHeaders(b, &r.Headers), r.Metadata)
+	b = field.AppendMap(appendHeaders(b, &r.Headers), r.Metadata)
 	if len(r.Parts) > inlineParts {
-		return appendText(b, r.Parts[0].Version)
+		return field.AppendText(b, r.Parts[0].Version)
 	}
 	return appendPieces(b, r.Parts)
 }
@@ -89,8 +91,8 @@ func (r *Record) encode() []byte {
 func decodeListed(value []byte) (Listed, *fields, error) {
 	f := read(value)
 	var l Listed
-	l.Size, l.Modified, l.ETag = f.size("size"), f.time("modified"), f.text("etag", maxText)
-	l.Parts = f.count("parts", maxPart)
+	l.Size, l.Modified, l.ETag = f.size("size"), f.Time("modified"), f.Text("etag", maxText)
+	l.Parts = f.Count("parts", maxPart)
 	l.Checksums = f.checksums()
 	return l, f, f.err("record")
 }
@@ -103,9 +105,9 @@ func decodeRecord(key string, value []byte) (r Record, manifest string, err erro
 		return Record{}, "", err
 	}
 	r = Record{Key: key, Size: l.Size, ETag: l.ETag, Modified: l.Modified, Checksums: l.Checksums}
-	r.Headers, r.Metadata = f.headers(), f.stringMap("metadata")
+	r.Headers, r.Metadata = f.headers(), f.Map("metadata", maxFields, maxMetadata)
 	if l.Parts > inlineParts {
-		manifest = f.text("manifest", maxID)
+		manifest = f.Text("manifest", maxID)
 	} else {
 		r.Parts = f.pieces(l.Parts)
 	}
@@ -121,7 +123,7 @@ func (v *view) record(bucket, key string) (*Record, error) {
 	r, manifest, err := decodeRecord(key, value)
 	if err == nil && manifest != "" {
 		f := read(v.get(manifests, []byte(manifest)))
-		r.Parts = f.pieces(f.count("parts", maxPart))
+		r.Parts = f.pieces(f.Count("parts", maxPart))
 		err = f.end("manifest " + manifest)
 	}
 	if err != nil {
@@ -187,14 +189,14 @@ func (h *Headers) validate() error {
 
 func appendHeaders(b []byte, h *Headers) []byte {
 	for _, text := range h.all() {
-		b = appendText(b, *text)
+		b = field.AppendText(b, *text)
 	}
 	return b
 }
 
 func (f *fields) headers() (h Headers) {
 	for _, text := range h.all() {
-		*text = f.text("header", maxText)
+		*text = f.Text("header", maxText)
 	}
 	return h
 }
@@ -217,22 +219,22 @@ func checkChecksums(sums []Checksum) error {
 func appendChecksums(b []byte, sums []Checksum) []byte {
 	b = appendNumber(b, len(sums))
 	for _, s := range sums {
-		b = appendBool(appendText(appendText(b, s.Algorithm), s.Value), s.Composite)
+		b = appendBool(field.AppendText(field.AppendText(b, s.Algorithm), s.Value), s.Composite)
 	}
 	return b
 }
 
 func (f *fields) checksums() []Checksum {
 	var sums []Checksum
-	for range f.count("checksums", maxSums) {
-		sums = append(sums, Checksum{f.text("checksum", maxText), f.text("checksum", maxText), f.bool("checksum")})
+	for range f.Count("checksums", maxSums) {
+		sums = append(sums, Checksum{f.Text("checksum", maxText), f.Text("checksum", maxText), f.bool("checksum")})
 	}
 	return sums
 }
 
 func appendPieces(b []byte, parts []Piece) []byte {
 	for _, p := range parts {
-		b = appendNumber(appendNumber(appendText(b, p.Version), p.Size), p.Number)
+		b = appendNumber(appendNumber(field.AppendText(b, p.Version), p.Size), p.Number)
 	}
 	return b
 }
@@ -240,8 +242,8 @@ func appendPieces(b []byte, parts []Piece) []byte {
 func (f *fields) pieces(n int) []Piece {
 	var parts []Piece
 	for range n {
-		p := Piece{f.text("part", maxID), f.size("part"), f.count("part", maxPart)}
-		if f.fault != "" {
+		p := Piece{f.Text("part", maxID), f.size("part"), f.Count("part", maxPart)}
+		if f.Fault() != "" {
 			return nil
 		}
 		parts = append(parts, p)

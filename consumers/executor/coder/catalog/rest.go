@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"penstock/consumers/executor/coder/field"
 	"penstock/consumers/executor/coder/object"
 )
 
@@ -20,19 +21,19 @@ type Intent struct {
 }
 
 func (i *Intent) encode() []byte {
-	b := appendNumber(appendTime([]byte{valueFormat}, i.Since), len(i.Places))
+	b := appendNumber(field.AppendTime([]byte{valueFormat}, i.Since), len(i.Places))
 	for _, p := range i.Places {
-		b = appendText(appendText(b, p.Store), p.Key)
+		b = field.AppendText(field.AppendText(b, p.Store), p.Key)
 	}
 	return b
 }
 
 func decodeIntent(id string, value []byte) (Intent, error) {
 	f := read(value)
-	i := Intent{ID: id, Since: f.time("since")}
-	for range f.count("places", maxPlaces) {
-		p := object.Place{Store: f.text("store", maxStore), Key: f.text("blob", maxKey)}
-		if f.fault != "" {
+	i := Intent{ID: id, Since: f.Time("since")}
+	for range f.Count("places", maxPlaces) {
+		p := object.Place{Store: f.Text("store", maxStore), Key: f.Text("blob", maxKey)}
+		if f.Fault() != "" {
 			break
 		}
 		i.Places = append(i.Places, p)
@@ -92,18 +93,18 @@ func (r Rest) encode() []byte {
 func decodeRest(value []byte) (Rest, error) {
 	f := read(value)
 	r := Rest{Staged: f.bool("staged")}
-	for range f.count("lacking", maxBlobs) {
-		i := f.count("lacking", maxBlobs)
+	for range f.Count("lacking", maxBlobs) {
+		i := f.Count("lacking", maxBlobs)
 		if n := len(r.Lacking); n > 0 && i <= r.Lacking[n-1] {
-			f.fail("lacking: out of order")
+			f.Fail("lacking: out of order")
 		}
-		if f.fault != "" {
+		if f.Fault() != "" {
 			break
 		}
 		r.Lacking = append(r.Lacking, i)
 	}
-	if f.fault == "" && r.None() {
-		f.fail("nothing left to do")
+	if f.Fault() == "" && r.None() {
+		f.Fail("nothing left to do")
 	}
 	return r, f.end("rest")
 }
@@ -139,15 +140,15 @@ func deletionKey(p object.Place) []byte { return join(p.Store, p.Key) }
 func decodeDeletion(key, value []byte) (Deletion, error) {
 	var d Deletion
 	f := read(value)
-	d.seq, d.Version = f.number("sequence", math.MaxInt64), f.text("version", maxID)
+	d.seq, d.Version = f.Number("sequence", math.MaxInt64), f.Text("version", maxID)
 	var ok bool
 	if d.Place.Store, d.Place.Key, ok = cut(key); !ok {
-		f.fail("key without a store")
+		f.Fail("key without a store")
 	}
 	return d, f.end("deletion")
 }
 
 // queue puts a blob into the queue for deletion.
 func (v *view) queue(p object.Place, version string) {
-	v.put(deletes, deletionKey(p), appendText(appendNumber([]byte{valueFormat}, v.seq), version))
+	v.put(deletes, deletionKey(p), field.AppendText(appendNumber([]byte{valueFormat}, v.seq), version))
 }

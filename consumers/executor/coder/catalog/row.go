@@ -72,7 +72,7 @@ func AppendRow(b []byte, r Row) []byte {
 // ReadRow takes a row from the front of b, which it shares memory with. It returns
 // ErrDamaged, and ErrFormat for a table that this version doesn't know.
 func ReadRow(b []byte) (Row, []byte, error) {
-	f := fields{rest: b}
+	f := fieldsOf(b)
 	r := f.row()
 	if err := f.err("row"); err != nil {
 		return Row{}, b, err
@@ -80,20 +80,20 @@ func ReadRow(b []byte) (Row, []byte, error) {
 	if r.Table == 0 || r.Table >= tables {
 		return Row{}, b, fmt.Errorf("%w: %v", ErrFormat, r.Table)
 	}
-	return r, f.rest, nil
+	return r, f.Rest, nil
 }
 
 func (f *fields) row() Row {
 	var r Row
-	if b := f.take("table", 1); b != nil {
+	if b := f.Take("table", 1); b != nil {
 		r.Table = Table(b[0])
 	}
-	r.Key = f.take("key", f.count("key", math.MaxInt16))
-	if n := f.count("value", maxChange); n > 0 {
-		r.Value = f.take("value", n-1)
+	r.Key = f.Take("key", f.Count("key", math.MaxInt16))
+	if n := f.Count("value", maxChange); n > 0 {
+		r.Value = f.Take("value", n-1)
 	}
-	if f.fault == "" && len(r.Key) == 0 {
-		f.fail("row without a key")
+	if f.Fault() == "" && len(r.Key) == 0 {
+		f.Fail("row without a key")
 	}
 	return r
 }
@@ -111,14 +111,14 @@ func AppendChange(b []byte, c Change) []byte {
 // ReadChange takes a change from the front of b, which it shares memory with. It
 // returns what ReadRow does.
 func ReadChange(b []byte) (Change, []byte, error) {
-	f := fields{rest: b}
-	c := Change{Seq: f.number("sequence", math.MaxInt64)}
-	n := f.count("rows", maxChange)
+	f := fieldsOf(b)
+	c := Change{Seq: f.Number("sequence", math.MaxInt64)}
+	n := f.Count("rows", maxChange)
 	if err := f.err("change"); err != nil {
 		return Change{}, b, err
 	}
 	// Not one byte of memory more than the bytes there are can be claimed.
-	rest := f.rest
+	rest := f.Rest
 	for range n {
 		r, after, err := ReadRow(rest)
 		if err != nil {

@@ -88,9 +88,9 @@ func encodeState(seq uint64, s Stats) []byte {
 
 func decodeState(b []byte) (seq uint64, s Stats, err error) {
 	f := read(b)
-	seq = f.number("sequence", math.MaxInt64)
+	seq = f.Number("sequence", math.MaxInt64)
 	for _, n := range s.all() {
-		*n = int64(f.number("stats", math.MaxInt64)) //nolint:gosec // bounded
+		*n = int64(f.Number("stats", math.MaxInt64)) //nolint:gosec // bounded
 	}
 	if err := f.end("state"); err != nil {
 		return 0, Stats{}, fmt.Errorf("meta: %w", err)

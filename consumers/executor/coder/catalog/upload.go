@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"penstock/consumers/executor/coder/field"
 	"penstock/consumers/executor/coder/object"
 )
 
@@ -36,27 +37,27 @@ type Part struct {
 }
 
 func (u *Upload) encode() []byte {
-	b := appendMap(appendHeaders(appendTime([]byte{valueFormat}, u.Created), &u.Headers), u.Metadata)
-	return appendBool(appendText(b, u.Checksum), u.Composite)
+	b := field.AppendMap(appendHeaders(field.AppendTime([]byte{valueFormat}, u.Created), &u.Headers), u.Metadata)
+	return appendBool(field.AppendText(b, u.Checksum), u.Composite)
 }
 
 func decodeUpload(bucket, key, id string, value []byte) (Upload, error) {
 	f := read(value)
-	u := Upload{Bucket: bucket, Key: key, ID: id, Created: f.time("created")}
-	u.Headers, u.Metadata = f.headers(), f.stringMap("metadata")
-	u.Checksum, u.Composite = f.text("checksum", maxText), f.bool("checksum")
+	u := Upload{Bucket: bucket, Key: key, ID: id, Created: f.Time("created")}
+	u.Headers, u.Metadata = f.headers(), f.Map("metadata", maxFields, maxMetadata)
+	u.Checksum, u.Composite = f.Text("checksum", maxText), f.bool("checksum")
 	return u, f.end("upload " + id)
 }
 
 func (p *Part) encode() []byte {
-	b := appendTime(appendText(appendNumber([]byte{valueFormat}, p.Size), p.ETag), p.Modified)
-	return appendText(appendChecksums(b, p.Checksums), p.Version)
+	b := field.AppendTime(field.AppendText(appendNumber([]byte{valueFormat}, p.Size), p.ETag), p.Modified)
+	return field.AppendText(appendChecksums(b, p.Checksums), p.Version)
 }
 
 func decodePart(number int, value []byte) (Part, error) {
 	f := read(value)
-	p := Part{Number: number, Size: f.size("size"), ETag: f.text("etag", maxText), Modified: f.time("modified")}
-	p.Checksums, p.Version = f.checksums(), f.text("version", maxID)
+	p := Part{Number: number, Size: f.size("size"), ETag: f.Text("etag", maxText), Modified: f.Time("modified")}
+	p.Checksums, p.Version = f.checksums(), f.Text("version", maxID)
 	return p, f.end("part")
 }
 

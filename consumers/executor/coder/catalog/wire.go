@@ -3,17 +3,15 @@ package catalog
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"penstock/consumers/executor/coder/field"
 )
 
-// Values are the fields in their order: whole numbers as unsigned varints of least
-// length, times as zig-zag varints of microseconds since 1970, texts as their length and
-// bytes. Each value but a document begins with valueFormat. A value has exactly one
-// encoding, so that two catalogs can be compared by their bytes.
+// Values are fields in their order, as package field has them. Each value but a document
+// begins with valueFormat, so that two catalogs can be compared by their bytes.
 const valueFormat = 1
 
 const (
@@ -32,15 +30,9 @@ const (
 	maxChange   = 256 << 20 // bytes of a change
 )
 
-func appendText(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
 func appendNumber[T ~int | ~int64 | ~uint64 | ~uint32](b []byte, n T) []byte {
 	return binary.AppendUvarint(b, uint64(n)) //nolint:gosec // callers check that it isn't negative
 }
-
-func appendTime(b []byte, t time.Time) []byte { return binary.AppendVarint(b, t.UnixMicro()) }
 
 func appendBool(b []byte, v bool) []byte {
 	if v {
@@ -49,117 +41,44 @@ func appendBool(b []byte, v bool) []byte {
 	return append(b, 0)
 }
 
-func appendMap(b []byte, m map[string]string) []byte {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	b = appendNumber(b, len(names))
-	for _, name := range names {
-		b = appendText(appendText(b, name), m[name])
-	}
-	return b
-}
-
-// fields takes fields from the front of rest. After the first fault, which it keeps, all
-// are zero.
+// fields are the fields of a value.
 type fields struct {
-	rest    []byte
-	fault   string
+	field.Reader
 	unknown bool // the fault is a format of another version of this program
 }
 
 // read begins a value of a row.
 func read(value []byte) *fields {
-	f := &fields{rest: value}
-	if b := f.take("format", 1); f.fault == "" && b[0] != valueFormat {
-		f.fail(fmt.Sprintf("format %d", b[0]))
+	f := fieldsOf(value)
+	if b := f.Take("format", 1); f.Fault() == "" && b[0] != valueFormat {
+		f.Fail(fmt.Sprintf("format %d", b[0]))
 		f.unknown = true
 	}
 	return f
 }
 
-func (f *fields) fail(what string) {
-	if f.fault == "" {
-		f.fault = what
-	}
-	f.rest = nil
-}
+func fieldsOf(b []byte) *fields { return &fields{Reader: field.Reader{Rest: b}} }
 
 // err returns ErrDamaged for the first fault, or ErrFormat.
 func (f *fields) err(what string) error {
 	if f.unknown {
-		return fmt.Errorf("%w: %s: %s", ErrFormat, what, f.fault)
+		return fmt.Errorf("%w: %s: %s", ErrFormat, what, f.Fault())
 	}
-	if f.fault != "" {
-		return fmt.Errorf("%w: %s: %s", ErrDamaged, what, f.fault)
+	if f.Fault() != "" {
+		return fmt.Errorf("%w: %s: %s", ErrDamaged, what, f.Fault())
 	}
 	return nil
 }
 
 // end is err, and a fault if something is left.
 func (f *fields) end(what string) error {
-	if f.fault == "" && len(f.rest) > 0 {
-		f.fail("bytes after the end")
-	}
+	f.End()
 	return f.err(what)
 }
 
-func (f *fields) take(what string, n int) []byte {
-	if f.fault != "" || n > len(f.rest) {
-		f.fail(what + ": cut off")
-		return nil
-	}
-	b := f.rest[:n]
-	f.rest = f.rest[n:]
-	return b
-}
+func (f *fields) size(what string) int64 { return int64(f.Number(what, maxSize)) } //nolint:gosec // bounded
 
-func (f *fields) number(what string, most uint64) uint64 {
-	n, length := binary.Uvarint(f.rest)
-	if f.fault != "" || length <= 0 || n > most || (length > 1 && f.rest[length-1] == 0) {
-		f.fail(what + ": not a number in bounds")
-		return 0
-	}
-	f.rest = f.rest[length:]
-	return n
-}
-
-func (f *fields) count(what string, most int) int { return int(f.number(what, uint64(most))) } //nolint:gosec // bounded
-
-func (f *fields) size(what string) int64 { return int64(f.number(what, maxSize)) } //nolint:gosec // bounded
-
-func (f *fields) bool(what string) bool { return f.number(what, 1) == 1 }
-
-func (f *fields) text(what string, most int) string {
-	return string(f.take(what, f.count(what, most)))
-}
-
-func (f *fields) time(what string) time.Time {
-	u := f.number(what, math.MaxUint64)
-	return time.UnixMicro(int64(u>>1) ^ -int64(u&1)).UTC() //nolint:gosec // the inverse of zig-zag
-}
-
-func (f *fields) stringMap(what string) map[string]string {
-	var m map[string]string
-	last := ""
-	for i := range f.count(what, maxFields) {
-		name, value := f.text(what, maxMetadata), f.text(what, maxMetadata)
-		if f.fault != "" {
-			return nil
-		}
-		if i > 0 && name <= last {
-			f.fail(what + ": out of order")
-			return nil
-		}
-		if m == nil {
-			m = make(map[string]string)
-		}
-		m[name], last = value, name
-	}
-	return m
-}
+func (f *fields) bool(what string) bool { return f.Number(what, 1) == 1 }
 
 // micros is a time as the catalog keeps it.
 func micros(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()).UTC() }

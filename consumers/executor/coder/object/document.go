@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
+
+	"penstock/consumers/executor/coder/field"
 )
 
 // A document is "PNSV", the schema version (one byte), the fields below, and the
@@ -38,9 +39,9 @@ func (v *Version) AppendBinary(b []byte) ([]byte, error) {
 	b = slices.Grow(b, 512+8*len(v.Sums))
 	b = append(b, documentMagic...)
 	b = append(b, documentSchema)
-	b = appendText(b, v.Key)
-	b = appendText(b, v.ID)
-	b = binary.AppendVarint(b, v.Time.UnixMicro())
+	b = field.AppendText(b, v.Key)
+	b = field.AppendText(b, v.ID)
+	b = field.AppendTime(b, v.Time)
 	for _, n := range [...]int64{
 		int64(v.Coding.Layout), int64(v.Coding.N), int64(v.Coding.K),
 		int64(v.Shape.Layout), int64(v.Shape.N), int64(v.Shape.K), int64(v.Shape.Cut), v.Shape.Segment, v.Shape.Size,
@@ -49,30 +50,18 @@ func (v *Version) AppendBinary(b []byte) ([]byte, error) {
 	}
 	b = append(b, v.SHA256[:]...)
 	b = append(b, v.MD5[:]...)
-	b = appendText(b, v.ETag)
-	b = appendText(b, v.ContentType)
-	b = binary.AppendUvarint(b, uint64(len(v.Metadata)))
-	names := make([]string, 0, len(v.Metadata))
-	for name := range v.Metadata {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		b = appendText(appendText(b, name), v.Metadata[name])
-	}
+	b = field.AppendText(b, v.ETag)
+	b = field.AppendText(b, v.ContentType)
+	b = field.AppendMap(b, v.Metadata)
 	b = binary.AppendUvarint(b, uint64(len(v.Places)))
 	for _, p := range v.Places {
-		b = appendText(appendText(b, p.Store), p.Key)
+		b = field.AppendText(field.AppendText(b, p.Store), p.Key)
 	}
 	for _, sum := range v.Sums {
 		b = binary.LittleEndian.AppendUint64(b, sum)
 	}
 	sum := sha256.Sum256(b[start:])
 	return append(b, sum[:]...), nil
-}
-
-func appendText(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
 // Parse reads a document. It returns ErrDocument for what is damaged, not canonical or
@@ -93,13 +82,11 @@ func Parse(b []byte) (*Version, error) {
 	if schema := body[head-1]; schema != documentSchema {
 		return nil, fmt.Errorf("%w: %d", ErrSchema, schema)
 	}
-	p := parser{rest: body[head:]}
-	v := p.version()
-	if p.fault == "" && len(p.rest) > 0 {
-		p.fail("bytes after the end")
-	}
-	if p.fault != "" {
-		return nil, fmt.Errorf("%w: %s", ErrDocument, p.fault)
+	r := field.Reader{Rest: body[head:]}
+	v := parsed(&r)
+	r.End()
+	if fault := r.Fault(); fault != "" {
+		return nil, fmt.Errorf("%w: %s", ErrDocument, fault)
 	}
 	if err := v.Validate(); err != nil {
 		return nil, err
@@ -107,98 +94,37 @@ func Parse(b []byte) (*Version, error) {
 	return v, nil
 }
 
-// parser takes fields from the front of rest. After the first fault, which it keeps,
-// all fields are zero.
-type parser struct {
-	rest  []byte
-	fault string
-}
-
-func (p *parser) fail(what string) {
-	if p.fault == "" {
-		p.fault = what
-	}
-	p.rest = nil
-}
-
-func (p *parser) version() *Version {
-	v := &Version{Key: p.text("key", maxKey), ID: p.text("version id", maxID)}
-	v.Time = p.time()
-	v.Coding = Coding{Layout(p.number("layout", math.MaxUint8)), p.count("N", SharedStrips), p.count("K", SharedStrips)}
+// parsed takes the fields of a version; they are a version's if there is no fault.
+func parsed(p *field.Reader) *Version {
+	v := &Version{Key: p.Text("key", maxKey), ID: p.Text("version id", maxID)}
+	v.Time = p.Time("time")
+	v.Coding = Coding{Layout(p.Number("layout", math.MaxUint8)), p.Count("N", SharedStrips), p.Count("K", SharedStrips)}
 	v.Shape = Shape{
-		Layout: Layout(p.number("layout", math.MaxUint8)), N: p.count("N", SharedStrips), K: p.count("K", SharedStrips),
-		Cut:     p.count("cut", SharedStrips),
-		Segment: int64(p.number("segment", MaxSegment)), Size: int64(p.number("size", MaxStrips*MaxSegment)),
+		Layout: Layout(p.Number("layout", math.MaxUint8)), N: p.Count("N", SharedStrips), K: p.Count("K", SharedStrips),
+		Cut:     p.Count("cut", SharedStrips),
+		Segment: int64(p.Number("segment", MaxSegment)), Size: int64(p.Number("size", MaxStrips*MaxSegment)),
 	}
-	copy(v.SHA256[:], p.take("SHA-256", len(v.SHA256)))
-	copy(v.MD5[:], p.take("MD5", len(v.MD5)))
-	v.ETag, v.ContentType = p.text("etag", maxETag), p.text("content type", maxContentType)
-	p.metadata(v)
-	for range p.count("places", SharedStrips) {
-		v.Places = append(v.Places, Place{p.text("store", maxStore), p.text("blob key", maxKey)})
+	copy(v.SHA256[:], p.Take("SHA-256", len(v.SHA256)))
+	copy(v.MD5[:], p.Take("MD5", len(v.MD5)))
+	v.ETag, v.ContentType = p.Text("etag", maxETag), p.Text("content type", maxContentType)
+	v.Metadata = p.Map("metadata", maxFields, maxMetadata)
+	for range p.Count("places", SharedStrips) {
+		v.Places = append(v.Places, Place{p.Text("store", maxStore), p.Text("blob key", maxKey)})
 	}
-	if p.fault != "" {
+	if p.Fault() != "" {
 		return v
 	}
 	if err := v.Shape.Validate(); err != nil {
-		p.fail(err.Error())
+		p.Fail(err.Error())
 		return v
 	}
 	n := v.Shape.Segments() * v.Shape.N
-	b := p.take("checksums", 8*n)
-	if p.fault == "" && n > 0 {
+	b := p.Take("checksums", 8*n)
+	if p.Fault() == "" && n > 0 {
 		v.Sums = make([]uint64, n)
 		for i := range v.Sums {
 			v.Sums[i] = binary.LittleEndian.Uint64(b[8*i:])
 		}
 	}
 	return v
-}
-
-func (p *parser) metadata(v *Version) {
-	last := ""
-	for i := range p.count("metadata", maxFields) {
-		name, value := p.text("metadata name", maxMetadata), p.text("metadata", maxMetadata)
-		if i > 0 && name <= last {
-			p.fail("metadata out of order")
-			return
-		}
-		if v.Metadata == nil {
-			v.Metadata = make(map[string]string)
-		}
-		v.Metadata[name], last = value, name
-	}
-}
-
-// time is the zig-zag varint of binary.AppendVarint, of least length.
-func (p *parser) time() time.Time {
-	u := p.number("time", math.MaxUint64)
-	return time.UnixMicro(int64(u>>1) ^ -int64(u&1)).UTC() //nolint:gosec // the inverse of zig-zag
-}
-
-func (p *parser) take(what string, n int) []byte {
-	if p.fault != "" || n > len(p.rest) {
-		p.fail(what + ": cut off")
-		return nil
-	}
-	b := p.rest[:n]
-	p.rest = p.rest[n:]
-	return b
-}
-
-// number takes a varint of least length that is at most most.
-func (p *parser) number(what string, most uint64) uint64 {
-	n, length := binary.Uvarint(p.rest)
-	if p.fault != "" || length <= 0 || n > most || (length > 1 && p.rest[length-1] == 0) {
-		p.fail(what + ": not a number in bounds")
-		return 0
-	}
-	p.rest = p.rest[length:]
-	return n
-}
-
-func (p *parser) count(what string, most int) int { return int(p.number(what, uint64(most))) } //nolint:gosec // bounded
-
-func (p *parser) text(what string, most int) string {
-	return string(p.take(what, p.count(what, most)))
 }

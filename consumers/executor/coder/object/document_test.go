@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"penstock/consumers/executor/coder/field"
 )
 
 // sign puts the SHA-256 behind a body, so that what is wrong in it is looked at.
@@ -112,7 +114,7 @@ func TestBodiesThatAreRefused(t *testing.T) {
 	head := append([]byte(documentMagic), documentSchema)
 	text := func(b []byte, texts ...string) []byte {
 		for _, s := range texts {
-			b = appendText(b, s)
+			b = field.AppendText(b, s)
 		}
 		return b
 	}

@@ -4,8 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"penstock/consumers/executor/coder/catalog"
+	"penstock/consumers/executor/coder/field"
 )
 
 // A blob is "PNSC", the format, the kind, the coder and the instance as their length and
@@ -40,9 +42,7 @@ type blob struct {
 func (b blob) seal() []byte {
 	out := make([]byte, 0, len(b.body)+len(b.id.Coder)+len(b.id.Instance)+96)
 	out = append(append(out, blobMagic...), blobFormat, byte(b.kind))
-	for _, text := range [...]string{b.id.Coder, b.id.Instance} {
-		out = append(binary.AppendUvarint(out, uint64(len(text))), text...)
-	}
+	out = field.AppendText(field.AppendText(out, b.id.Coder), b.id.Instance)
 	out = binary.AppendUvarint(out, uint64(b.id.Term))
 	for _, n := range b.numbers {
 		out = binary.AppendUvarint(out, n)
@@ -72,36 +72,16 @@ func unseal(name string, want kind, raw []byte) (blob, error) {
 	if b.kind != want {
 		return blob{}, fmt.Errorf("%w: %s: kind %q, not %q", ErrTorn, name, b.kind, want)
 	}
-	rest, ok := body[head:], true
-	number := func() uint64 {
-		n, length := binary.Uvarint(rest)
-		if length <= 0 {
-			ok, rest = false, nil
-			return 0
-		}
-		rest = rest[length:]
-		return n
-	}
-	text := func() string {
-		n := number()
-		if n > uint64(len(rest)) {
-			ok, rest = false, nil
-			return ""
-		}
-		s := string(rest[:n])
-		rest = rest[n:]
-		return s
-	}
-	b.id.Coder, b.id.Instance = text(), text()
-	term := number()
-	b.id.Term = uint32(term) //nolint:gosec // checked below
+	r := field.Reader{Rest: body[head:]}
+	b.id.Coder, b.id.Instance = r.Text("coder", len(body)), r.Text("instance", len(body))
+	b.id.Term = uint32(r.Number("term", math.MaxUint32)) //nolint:gosec // bounded
 	for i := range b.numbers {
-		b.numbers[i] = number()
+		b.numbers[i] = r.Number("number", math.MaxUint64)
 	}
-	if !ok || uint64(b.id.Term) != term {
-		return blob{}, fmt.Errorf("%w: %s: cut off", ErrTorn, name)
+	if fault := r.Fault(); fault != "" {
+		return blob{}, fmt.Errorf("%w: %s: %s", ErrTorn, name, fault)
 	}
-	b.body = rest
+	b.body = r.Rest
 	return b, nil
 }
 
