@@ -14,8 +14,9 @@ const (
 	// errorsLess is how many standard errors of what was measured a gain may be less.
 	errorsLess = 2
 	// leastRate is how much of the quotient of what (1,1) and (12,6) carry must show at a
-	// heavy load; the rest is for a load below the capacity, and for writes.
-	leastRate = 0.75
+	// heavy load. The rest is for a load below the capacity, and for objects that (12,6) has
+	// overwritten: until its backlog ends they lie in six chunks, and are read by (6,6).
+	leastRate = 0.65
 	// mostOver is how much longer than under (1,1) a read may take at a heavy load.
 	mostOver = 1.25
 	// mostOff is by how much what was learned may be off.
