@@ -102,6 +102,12 @@ stores: ## Show what the stores promise: conformance suites, 100 moves of a busy
 	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v ./consumers/executor/mover/movertest/
 	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v -run 'KillMovers|ComesBack|MixedStores|ADatabase' ./pipeline/cmd/penstock/
 
+.PHONY: coding-long
+coding-long: ## Show what coded storage promises as a whole: all ways to lose stores and kill writers, a gigabyte over each backend, 200 kills.
+	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m ./consumers/executor/coder/ ./consumers/executor/coder/catalog/... ./consumers/executor/coder/object/
+	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v -run 'TestBackends' ./consumers/executor/coder/s3front/
+	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v -run 'KillCoder|StoresOfCoder|CoderLoses|CoderIsReplaced' ./pipeline/cmd/penstock/
+
 .PHONY: live
 live: ## Show what entry points promise as a whole: stale clients, a bus that is away for a minute, logs rotated and readers killed 20 times.
 	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v -run 'OnTheClock/InTurn|ServicesThatKnow|FollowNGINX' ./pipeline/cmd/penstock/

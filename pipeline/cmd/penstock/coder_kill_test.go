@@ -27,7 +27,7 @@ import (
 // lacks.
 func TestKillCoder(t *testing.T) {
 	t.Parallel()
-	courses, kills := 2, 4
+	courses, kills := 2, 3
 	if whole {
 		courses, kills = 10, 20
 	}
