@@ -35,9 +35,26 @@ func (f *fetch) again(ctx context.Context, err error, background bool) error {
 	return fmt.Errorf("%w: segment %d lacks %d strips: %w", ErrTooFew, f.segment, f.d.Lacking(), err)
 }
 
+// later is what is left to try when the version's blobs are still on their way to the
+// stores: they are waited for. It gives the error of before if none are.
+func (f *fetch) later(ctx context.Context, err error, background bool) error {
+	waited := false
+	for f.c.occupied(f.v.ID) {
+		waited = true
+		if err := f.c.o.Clock.Sleep(ctx, claimEvery); err != nil {
+			return err
+		}
+	}
+	if !waited {
+		return err
+	}
+	f.c.count(EventReplaced, "awaited", 1)
+	f.damaged = nil // blobs that weren't there may be now
+	return f.again(ctx, nil, background)
+}
+
 // once gets one run by a request of its own.
 func (f *fetch) once(ctx context.Context, run object.Chunk, background bool) error {
-	f.decided, f.owed = false, nil
 	f.c.count(EventReplaced, "again", 1)
 	err := f.c.queue.Do(ctx, &queue.Request{
 		Op: queue.Read, Keep: true, Background: background,

@@ -39,10 +39,12 @@ type fetch struct {
 	// that rebuild the segment.
 	first, last int
 
-	mu      sync.Mutex
-	strips  []stripState
-	open    []*window
-	decided bool
+	mu     sync.Mutex
+	strips []stripState
+	open   []*window
+	// round goes up when the memory is taken away from tasks: what was made in an
+	// earlier one may still run, and counts for nothing any more.
+	round   int
 	owed    []int // strips that failed tasks leave to be replaced
 	damaged []int // blobs
 }
@@ -73,6 +75,9 @@ func (c *Coder) fetchSegment(ctx context.Context, v *held, d *object.Decoder, p 
 	f.decide()
 	if err != nil || !f.ready() {
 		err = f.again(ctx, err, background)
+	}
+	if errors.Is(err, ErrTooFew) {
+		err = f.later(ctx, err, background)
 	}
 	f.report()
 	return err
@@ -167,18 +172,19 @@ func (f *fetch) task(n, k int, runs ...object.Chunk) queue.Task {
 			f.strips[run.First+i] = stripAsked
 		}
 	}
+	round := f.round
 	t.Run = func(ctx context.Context) error {
 		ctx, cancel := f.c.limited(ctx)
 		defer cancel()
 		var failed error
 		bad := 0
 		for _, run := range runs {
-			n, err := f.get(ctx, run)
+			n, err := f.get(ctx, round, run)
 			bad += n
 			failed = errors.Join(failed, err)
 		}
 		if failed != nil {
-			f.owe(bad)
+			f.owe(round, bad)
 		}
 		return failed
 	}
@@ -186,11 +192,11 @@ func (f *fetch) task(n, k int, runs ...object.Chunk) queue.Task {
 }
 
 // get gets one run, and tells how many of its strips are not whole.
-func (f *fetch) get(ctx context.Context, run object.Chunk) (bad int, err error) {
+func (f *fetch) get(ctx context.Context, round int, run object.Chunk) (bad int, err error) {
 	place := f.v.Places[run.Blob]
 	s := f.c.named[place.Store]
 	f.mu.Lock()
-	if f.decided {
+	if f.round != round {
 		f.mu.Unlock()
 		return run.Count, errShut
 	}
@@ -204,15 +210,15 @@ func (f *fetch) get(ctx context.Context, run object.Chunk) (bad int, err error) 
 		_, err = s.Get(ctx, place.Key, run.Offset, run.Bytes, w)
 		f.c.note(ctx, s, began, run.Bytes, err)
 	}
-	return f.take(run, w, err)
+	return f.take(round, run, w, err)
 }
 
 // take checks what a store has brought.
-func (f *fetch) take(run object.Chunk, w *window, err error) (bad int, _ error) {
+func (f *fetch) take(round int, run object.Chunk, w *window, err error) (bad int, _ error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	got := w.shut()
-	if f.decided {
+	if f.round != round {
 		return run.Count, errors.Join(errShut, err)
 	}
 	faults, fail := f.d.Fill(run.First, run.Count, int64(got))
@@ -243,10 +249,12 @@ func (f *fetch) take(run object.Chunk, w *window, err error) (bad int, _ error) 
 	return len(faults), err
 }
 
-func (f *fetch) owe(strips int) {
+func (f *fetch) owe(round, strips int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.owed = append(f.owed, strips)
+	if f.round == round {
+		f.owed = append(f.owed, strips)
+	}
 }
 
 // more is the request's More: a chunk in place of one that failed, of strips that
@@ -306,7 +314,8 @@ func (f *fetch) blobs() []object.Chunk {
 func (f *fetch) decide() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.decided = true
+	f.round++
+	f.owed = nil
 	for _, w := range f.open {
 		w.shut()
 	}

@@ -84,8 +84,9 @@ type Event string
 const (
 	// EventStrips: strips that were not whole, by object.Kind.
 	EventStrips Event = "strips"
-	// EventReplaced: chunks that a read asked for in another's place, by why (failed,
-	// damaged).
+	// EventReplaced: chunks that a read asked for in another's place (read), strips that
+	// it asked for once more when too few came (again), and segments for which it waited
+	// until the write of the version had ended (awaited).
 	EventReplaced Event = "replaced"
 	// EventRepaired: blobs that were written anew, by what found them (read, write,
 	// scrub, restart).
@@ -104,7 +105,10 @@ const (
 )
 
 // Durability says how many blobs of a version must have landed before a write of it is
-// answered: K and Extra more, or all. The zero value is k.
+// answered: K and Extra more, or all. The zero value is k. An object whose answer came
+// with Extra survives the loss of so many stores at that instant, and n−K once its rest
+// has landed. One that is so small that it is copied keeps the same promise with fewer
+// blobs: Extra+1 copies, one of which is enough.
 type Durability struct {
 	All   bool
 	Extra int

@@ -203,7 +203,7 @@ func (s *scrubbing) segment(ctx context.Context, v *held, d *object.Decoder, seg
 				tasks[i] = queue.Task{Store: v.Places[blob.Blob].Store, Bytes: blob.Bytes, Run: func(ctx context.Context) error {
 					ctx, cancel := s.c.limited(ctx)
 					defer cancel()
-					_, errs[i] = f.get(ctx, blob)
+					_, errs[i] = f.get(ctx, f.round, blob)
 					return nil // all are wanted, whatever comes of the others
 				}}
 			}
