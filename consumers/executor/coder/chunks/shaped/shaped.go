@@ -2,7 +2,6 @@ package shaped
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"sync"
@@ -26,53 +25,39 @@ type Delays struct {
 type Options struct {
 	// Inner is the store that keeps the blobs. It stays the caller's.
 	Inner chunks.Store
-	// Seed of delays and faults.
+	// Seed of delays.
 	Seed uint64
-	// Delays and Faults at the beginning.
+	// Delays at the beginning.
 	Delays Delays
-	Faults Faults
 	// Clock of the delays. Defaults to the machine's.
 	Clock clock.Clock
 }
 
-// Store is a store of blobs with delays and faults.
+// Store is a store of blobs with delays.
 type Store struct {
 	inner  chunks.Store
 	clock  clock.Clock
 	delays atomic.Pointer[Delays]
-	faults atomic.Pointer[Faults]
 	count  counters
 
 	mu     sync.Mutex
 	random *rand.Rand
-	nth    int // calls that Faults.ErrorEvery counts
 }
 
 var _ chunks.Store = (*Store)(nil)
 
-// New puts delays and faults before a store.
+// New puts delays before a store.
 func New(o Options) *Store {
 	s := &Store{inner: o.Inner, clock: o.Clock, random: rand.New(rand.NewPCG(o.Seed, 0))} //nolint:gosec // repeatable on purpose
 	if s.clock == nil {
 		s.clock = clock.System()
 	}
 	s.SetDelays(o.Delays)
-	s.SetFaults(o.Faults)
 	return s
 }
 
 // SetDelays changes the delays of calls to come.
 func (s *Store) SetDelays(d Delays) { s.delays.Store(&d) }
-
-// SetFaults changes the faults of calls to come; the zero value ends them. Calls that
-// hang go on hanging.
-func (s *Store) SetFaults(f Faults) { s.faults.Store(&f) }
-
-// Faults are those in force.
-func (s *Store) Faults() Faults { return *s.faults.Load() }
-
-// Inner is the store below.
-func (s *Store) Inner() chunks.Store { return s.inner }
 
 // Name implements chunks.Store.
 func (s *Store) Name() string { return s.inner.Name() }
@@ -80,9 +65,8 @@ func (s *Store) Name() string { return s.inner.Name() }
 // Counts is what a store was asked for since it was made.
 type Counts struct {
 	Gets, Puts, Deletes, Lists uint64
-	// Cancelled calls ended with their contexts, Injected ones failed because they were
-	// told to, Altered answers were made wrong.
-	Cancelled, Injected, Altered uint64
+	// Cancelled calls ended with their contexts.
+	Cancelled uint64
 	// BytesRead and BytesWritten passed.
 	BytesRead, BytesWritten uint64
 	// Waiting calls have begun and not ended.
@@ -90,8 +74,8 @@ type Counts struct {
 }
 
 type counters struct {
-	gets, puts, deletes, lists, cancelled, injected, altered, read, written atomic.Uint64
-	waiting                                                                 atomic.Int64
+	gets, puts, deletes, lists, cancelled, read, written atomic.Uint64
+	waiting                                              atomic.Int64
 }
 
 // Counts tells what it was asked for so far.
@@ -99,8 +83,7 @@ func (s *Store) Counts() Counts {
 	c := &s.count
 	return Counts{
 		Gets: c.gets.Load(), Puts: c.puts.Load(), Deletes: c.deletes.Load(), Lists: c.lists.Load(),
-		Cancelled: c.cancelled.Load(), Injected: c.injected.Load(), Altered: c.altered.Load(),
-		BytesRead: c.read.Load(), BytesWritten: c.written.Load(), Waiting: c.waiting.Load(),
+		Cancelled: c.cancelled.Load(), BytesRead: c.read.Load(), BytesWritten: c.written.Load(), Waiting: c.waiting.Load(),
 	}
 }
 
@@ -108,24 +91,17 @@ func (s *Store) Counts() Counts {
 type call struct {
 	law   Law
 	bytes int64
-	write bool
-	what  string // for errors
-	key   string
 	count *atomic.Uint64
 }
 
-// run waits as long as the call is to take and then does it, or fails.
-func (s *Store) run(ctx context.Context, c call, do func(f *Faults) error) error {
+// run waits as long as the call is to take and then does it.
+func (s *Store) run(ctx context.Context, c call, do func() error) error {
 	c.count.Add(1)
 	s.count.waiting.Add(1)
 	defer s.count.waiting.Add(-1)
-	f := s.faults.Load()
-	if !f.meets(c.write, c.key) {
-		f = &Faults{}
-	}
-	err := s.wait(ctx, f, c)
+	err := s.wait(ctx, c)
 	if err == nil {
-		err = do(f)
+		err = do()
 	}
 	if err != nil && ctx.Err() != nil {
 		s.count.cancelled.Add(1)
@@ -133,45 +109,24 @@ func (s *Store) run(ctx context.Context, c call, do func(f *Faults) error) error
 	return err
 }
 
-func (s *Store) wait(ctx context.Context, f *Faults, c call) error {
+func (s *Store) wait(ctx context.Context, c call) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if f.Hang {
-		<-ctx.Done()
+	if took := s.draw(c); took > 0 && s.clock.Sleep(ctx, took) != nil {
 		return ctx.Err()
-	}
-	took, fails := s.draw(f, c)
-	if f.Dead { // a connection that is refused takes no time
-		took, fails = 0, true
-	}
-	if took > 0 {
-		if err := s.clock.Sleep(ctx, took); err != nil {
-			return ctx.Err()
-		}
-	}
-	if fails {
-		s.count.injected.Add(1)
-		return fmt.Errorf("%s %s: store %s: %w", c.what, c.key, s.Name(), ErrInjected)
 	}
 	return nil
 }
 
-// draw says how long a call takes and whether it fails then.
-func (s *Store) draw(f *Faults, c call) (took time.Duration, fails bool) {
+// draw says how long a call takes.
+func (s *Store) draw(c call) time.Duration {
+	if c.law == nil {
+		return 0
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.law != nil {
-		took = c.law(float64(c.bytes)/1e6, s.random)
-	}
-	if f.Slow > 0 {
-		took = milliseconds(float64(took) / float64(time.Millisecond) * f.Slow)
-	}
-	if f.ErrorEvery > 0 {
-		s.nth++
-		fails = s.nth%f.ErrorEvery == 0
-	}
-	return took, fails
+	return c.law(float64(c.bytes)/1e6, s.random)
 }
 
 // Put implements chunks.Store.
@@ -179,8 +134,8 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 	if err := chunks.CheckKey(key); err != nil {
 		return err
 	}
-	c := call{s.delays.Load().Write, max(size, 0), true, "put", key, &s.count.puts}
-	return s.run(ctx, c, func(*Faults) error {
+	c := call{s.delays.Load().Write, max(size, 0), &s.count.puts}
+	return s.run(ctx, c, func() error {
 		err := s.inner.Put(ctx, key, r, size)
 		if err == nil {
 			s.count.written.Add(uint64(size)) //nolint:gosec // a Put of less than nothing fails
@@ -194,14 +149,9 @@ func (s *Store) Get(ctx context.Context, key string, off, n int64, w io.Writer) 
 	if err := chunks.CheckKey(key); err != nil {
 		return 0, err
 	}
-	c := call{s.delays.Load().Read, s.there(ctx, key, off, n), false, "get", key, &s.count.gets}
-	err = s.run(ctx, c, func(f *Faults) (err error) {
-		if f.Answer == Right {
-			done, err = s.inner.Get(ctx, key, off, n, w)
-		} else {
-			s.count.altered.Add(1)
-			done, err = s.wrong(ctx, f.Answer, key, off, n, w)
-		}
+	c := call{s.delays.Load().Read, s.there(ctx, key, off, n), &s.count.gets}
+	err = s.run(ctx, c, func() (err error) {
+		done, err = s.inner.Get(ctx, key, off, n, w)
 		s.count.read.Add(uint64(done)) //nolint:gosec // never less than nothing
 		return err
 	})
@@ -229,14 +179,14 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := chunks.CheckKey(key); err != nil {
 		return err
 	}
-	c := call{s.delays.Load().Write, 0, true, "delete", key, &s.count.deletes}
-	return s.run(ctx, c, func(*Faults) error { return s.inner.Delete(ctx, key) })
+	c := call{s.delays.Load().Write, 0, &s.count.deletes}
+	return s.run(ctx, c, func() error { return s.inner.Delete(ctx, key) })
 }
 
 // List implements chunks.Store.
 func (s *Store) List(ctx context.Context, prefix, after string, limit int) (found []chunks.Entry, err error) {
-	c := call{s.delays.Load().Read, 0, false, "list", prefix, &s.count.lists}
-	err = s.run(ctx, c, func(*Faults) (err error) {
+	c := call{s.delays.Load().Read, 0, &s.count.lists}
+	err = s.run(ctx, c, func() (err error) {
 		found, err = s.inner.List(ctx, prefix, after, limit)
 		return err
 	})

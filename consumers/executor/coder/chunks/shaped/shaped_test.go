@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // paper is the default read fit of PAPERS §3.2.
 var paper = control.CodingDelay{Delta: 20, DeltaPerMB: 12, Psi: 10, PsiPerMB: 20}
 
-// TestSuite: a shaped store without faults is a store.
+// TestSuite: a shaped store is a store.
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	tiny := Exponential(control.CodingDelay{Psi: 0.01})
@@ -125,190 +125,40 @@ func advance(t *testing.T, c *clock.Manual, done <-chan error, waiting func()) t
 func TestADelayEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	slow := Exponential(control.CodingDelay{Delta: 3_600_000})
-	for name, hang := range map[string]bool{"slow": false, "hanging": true} {
-		inner := chunks.NewMemory("memory")
-		c := clock.NewManual(time.Unix(0, 0))
-		s := New(Options{Inner: inner, Clock: c, Delays: Delays{slow, slow}, Faults: Faults{Hang: hang}})
-		for i, f := range []func(ctx context.Context) error{
-			func(ctx context.Context) error { return s.Put(ctx, "k", strings.NewReader("x"), 1) },
-			func(ctx context.Context) error { _, err := s.Get(ctx, "k", 0, 1, io.Discard); return err },
-			func(ctx context.Context) error { return s.Delete(ctx, "k") },
-			func(ctx context.Context) error { _, err := s.List(ctx, "", "", 1); return err },
-		} {
-			ctx, cancel := context.WithCancel(t.Context())
-			done := begin(func() error { return f(ctx) })
-			if !hang {
-				if err := c.Await(t.Context(), 1); err != nil {
-					t.Fatal(err)
-				}
-				if got := s.Counts().Waiting; got != 1 {
-					t.Errorf("%s: %d waiting", name, got)
-				}
-			}
-			cancel()
-			if err := <-done; !errors.Is(err, context.Canceled) {
-				t.Errorf("%s, call %d: %v", name, i, err)
-			}
-		}
-		if got := s.Counts(); got.Waiting != 0 || got.Cancelled != 4 || got.Gets+got.Puts+got.Deletes+got.Lists != 4 {
-			t.Errorf("%s: %+v", name, got)
-		}
-		if l, _ := inner.List(t.Context(), "", "", 1); len(l) > 0 {
-			t.Errorf("%s: stored all the same", name)
-		}
-	}
-}
-
-func filled(t *testing.T) *Store {
-	t.Helper()
-	s := New(Options{Inner: chunks.NewMemory("memory"), Seed: 3})
-	for _, key := range []string{"a/1", "a/2", "b/1"} {
-		content := strings.Repeat(key, 10)
-		if err := s.Put(t.Context(), key, strings.NewReader(content), int64(len(content))); err != nil {
+	inner := chunks.NewMemory("memory")
+	c := clock.NewManual(time.Unix(0, 0))
+	s := New(Options{Inner: inner, Clock: c, Delays: Delays{slow, slow}})
+	for i, f := range []func(ctx context.Context) error{
+		func(ctx context.Context) error { return s.Put(ctx, "k", strings.NewReader("x"), 1) },
+		func(ctx context.Context) error { _, err := s.Get(ctx, "k", 0, 1, io.Discard); return err },
+		func(ctx context.Context) error { return s.Delete(ctx, "k") },
+		func(ctx context.Context) error { _, err := s.List(ctx, "", "", 1); return err },
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := begin(func() error { return f(ctx) })
+		if err := c.Await(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
-	}
-	return s
-}
-
-func get(t *testing.T, s chunks.Store, key string) (string, error) {
-	t.Helper()
-	var b bytes.Buffer
-	n, err := s.Get(t.Context(), key, 0, 100, &b)
-	if int(n) != b.Len() {
-		t.Fatalf("%d of %d bytes", n, b.Len())
-	}
-	return b.String(), err
-}
-
-// bits counts in how many bits two texts of one length differ.
-func bits(a, b string) (n int) {
-	for i := range len(a) {
-		for x := a[i] ^ b[i]; x > 0; x &= x - 1 {
-			n++
+		if got := s.Counts().Waiting; got != 1 {
+			t.Errorf("%d waiting", got)
+		}
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("call %d: %v", i, err)
 		}
 	}
-	return n
-}
-
-// check says what is wrong with a blob after a fault.
-func check(t *testing.T, kind Kind, want, got string, err error) {
-	t.Helper()
-	switch {
-	case kind == Missing && errors.Is(err, chunks.ErrNotFound):
-	case err != nil:
-		t.Errorf("%v: %v", kind, err)
-	case kind == Flipped && len(got) == len(want) && bits(got, want) == 1,
-		kind == Truncated && len(got) < len(want) && strings.HasPrefix(want, got),
-		kind == Foreign && len(got) == len(want) && got != want && strings.Contains(got, "/"),
-		kind == Right && got == want:
-	default:
-		t.Errorf("%v: %q became %q", kind, want, got)
+	if got := s.Counts(); got.Waiting != 0 || got.Cancelled != 4 || got.Gets+got.Puts+got.Deletes+got.Lists != 4 {
+		t.Errorf("%+v", got)
+	}
+	if l, _ := inner.List(t.Context(), "", "", 1); len(l) > 0 {
+		t.Error("stored all the same")
 	}
 }
 
-// TestAnswersAreWrongAsTold and right again when the fault is over; what is stored stays.
-func TestAnswersAreWrongAsTold(t *testing.T) {
-	t.Parallel()
-	s := filled(t)
-	for _, kind := range append([]Kind{Right}, Kinds...) {
-		s.SetFaults(Faults{Answer: kind, Only: func(write bool, key string) bool { return !write && key != "b/1" }})
-		if got := s.Faults().Answer; got != kind {
-			t.Errorf("%v is in force", got)
-		}
-		for _, key := range []string{"a/1", "a/2", "b/1"} {
-			told := kind
-			if key == "b/1" {
-				told = Right
-			}
-			got, err := get(t, s, key)
-			check(t, told, strings.Repeat(key, 10), got, err)
-		}
-	}
-	s.SetFaults(Faults{})
-	for _, key := range []string{"a/1", "a/2", "b/1"} {
-		got, err := get(t, s, key)
-		check(t, Right, strings.Repeat(key, 10), got, err)
-	}
-	if got := s.Counts().Altered; got != 8 {
-		t.Errorf("%d altered", got)
-	}
-}
-
-// TestHarmStays until it is mended.
-func TestHarmStays(t *testing.T) {
-	t.Parallel()
-	for _, kind := range Kinds {
-		s := filled(t)
-		n, err := s.Harm(t.Context(), kind, "a/", func(key string) bool { return key != "a/2" })
-		if n != 1 || err != nil {
-			t.Fatalf("%v: %d, %v", kind, n, err)
-		}
-		for _, key := range []string{"a/1", "a/2", "b/1"} {
-			told := kind
-			if key != "a/1" {
-				told = Right
-			}
-			got, err := get(t, s, key)
-			check(t, told, strings.Repeat(key, 10), got, err)
-		}
-		if err := s.Put(t.Context(), "a/1", strings.NewReader("mended"), 6); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := get(t, s, "a/1"); got != "mended" || err != nil {
-			t.Errorf("%q, %v", got, err)
-		}
-	}
-}
-
-// TestCallsFailAsTold.
-func TestCallsFailAsTold(t *testing.T) {
-	t.Parallel()
-	s := filled(t)
-	s.SetFaults(Faults{Dead: true})
-	_, err := get(t, s, "a/1")
-	_, listed := s.List(t.Context(), "", "", 1)
-	for _, err := range []error{err, listed, s.Delete(t.Context(), "a/1"), s.Put(t.Context(), "k", strings.NewReader("x"), 1)} {
-		if !errors.Is(err, ErrInjected) {
-			t.Errorf("dead: %v", err)
-		}
-	}
-	s.SetFaults(Faults{ErrorEvery: 3})
-	failed := 0
-	for range 30 {
-		if got, err := get(t, s, "a/1"); errors.Is(err, ErrInjected) {
-			failed++
-		} else {
-			check(t, Right, strings.Repeat("a/1", 10), got, err)
-		}
-	}
-	if failed != 10 {
-		t.Errorf("%d of 30 failed", failed)
-	}
-	if got := s.Counts().Injected; got != 14 {
-		t.Errorf("%d injected", got)
-	}
-}
-
-// TestSlowMultiplies a delay.
-func TestSlowMultiplies(t *testing.T) {
-	t.Parallel()
-	s := New(Options{Inner: chunks.NewMemory("memory")})
-	law := Exponential(control.CodingDelay{Delta: 10})
-	for _, c := range []struct {
-		slow float64
-		want time.Duration
-	}{{0, 10 * time.Millisecond}, {1, 10 * time.Millisecond}, {50, 500 * time.Millisecond}} {
-		if got, fails := s.draw(&Faults{Slow: c.slow}, call{law: law}); got != c.want || fails {
-			t.Errorf("×%v: %v", c.slow, got)
-		}
-	}
-}
-
-// TestToldWhileRunning: laws and faults change under calls.
+// TestToldWhileRunning: laws change under calls.
 func TestToldWhileRunning(t *testing.T) {
 	t.Parallel()
-	s := filled(t)
+	s := New(Options{Inner: chunks.NewMemory("memory"), Seed: 3})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for range 4 {
@@ -319,12 +169,8 @@ func TestToldWhileRunning(t *testing.T) {
 			}
 		})
 	}
-	for i := range 200 {
-		s.SetFaults(Faults{Answer: Kind(i % 5), Hang: i%7 == 0, Dead: i%3 == 0, ErrorEvery: i % 4})
+	for range 200 {
 		s.SetDelays(Delays{Read: Exponential(control.CodingDelay{Psi: 0.001})})
-		if _, err := s.Harm(t.Context(), Flipped, "b/", nil); err != nil {
-			t.Fatal(err)
-		}
 	}
 	cancel()
 	wg.Wait()
