@@ -61,7 +61,8 @@ type Coder struct {
 	// off loopback.
 	Admin     string `yaml:"admin"`
 	TokenFile string `yaml:"token_file"`
-	// Layout is shared (one store) or spread (N stores, any K of which are enough).
+	// Layout is shared (one store) or spread (an object lies in N of the stores, any K of
+	// which are enough; more than N are spare: blobs of a store that is lost move there).
 	Layout string `yaml:"layout"`
 	N      int    `yaml:"n"`
 	K      int    `yaml:"k"`

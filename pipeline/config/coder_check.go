@@ -91,7 +91,7 @@ func (c *checker) coderLayout(cfg *Config, p string, x *Coder) {
 		c.need(x.durable(cfg.Coding.MaxRequests), p+".durability", x.Durability, "k, n or k+D")
 	case LayoutSpread:
 		c.need(x.K >= 1 && x.N > x.K && x.N <= 32, p+".n", fmt.Sprintf("n %d, k %d", x.N, x.K), "1 ≤ k < n ≤ 32")
-		c.need(len(x.Stores) == x.N, p+".stores", strconv.Itoa(len(x.Stores)), "n stores, since the layout is spread")
+		c.need(len(x.Stores) >= x.N, p+".stores", strconv.Itoa(len(x.Stores)), "n stores or more, since the layout is spread")
 		c.need(x.durable(x.N-x.K), p+".durability", x.Durability, "k, n or k+D, D at most n−k")
 	default:
 		c.oneOf(p+".layout", x.Layout, LayoutShared, LayoutSpread)
