@@ -44,14 +44,7 @@ type Explained struct {
 // Explain recovers the decider's state of placement from the bus, without
 // changing anything, and tells what it knows of an owner.
 func Explain(ctx context.Context, client *bus.Client, owner string, log zerolog.Logger) (*Explained, error) {
-	config, err := decider.ConfigInForce(ctx, client, control.Placement)
-	if errors.Is(err, bus.ErrNoMessage) {
-		return nil, fmt.Errorf("nothing was decided yet: %w", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	loaded, err := decider.Load(ctx, decider.Options{Client: client, Config: config, Factory: placementFactory, Logger: log, Purpose: bus.Replay})
+	loaded, err := known(ctx, client, control.Placement, placementFactory, log)
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +74,18 @@ func (e *Explained) locate(ctx context.Context, client *bus.Client) error {
 	return nil
 }
 
+// known recovers the decider's state of a kind from the bus, without changing anything.
+func known(ctx context.Context, client *bus.Client, kind control.Kind, factory decider.Factory, log zerolog.Logger) (*decider.Loaded, error) {
+	config, err := decider.ConfigInForce(ctx, client, kind)
+	if errors.Is(err, bus.ErrNoMessage) {
+		return nil, fmt.Errorf("nothing was decided yet of %s: %w", kind, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decider.Load(ctx, decider.Options{Client: client, Config: config, Factory: factory, Logger: log, Purpose: bus.Replay})
+}
+
 // readable hands out what a subject holds. What cannot be read is left out, counted
 // and logged: one bad message must not hide all the others.
 func readable[T any](
@@ -102,6 +107,23 @@ func readable[T any](
 // commandsOf decodes the commands of a kind.
 func commandsOf(kind control.Kind) func([]byte) (*control.Command, error) {
 	return func(b []byte) (*control.Command, error) { return control.DecodeCommandOf(kind, b) }
+}
+
+// answers hands out what executors made of a scope's tables, by the numbers that their
+// epochs have in index.
+func answers(
+	ctx context.Context, client *bus.Client, kind control.Kind, scope string, index map[uint64]int, unreadable *int, log zerolog.Logger,
+	take func(i int, a TableAnswer),
+) error {
+	if len(index) == 0 {
+		return nil
+	}
+	outcomes := subject.Outcomes(string(kind), scope)
+	return readable(ctx, client, subject.OutcomesStream, outcomes, unreadable, log, control.DecodeOutcome, func(_ bus.Msg, o *control.Outcome) {
+		if i, ok := index[o.Epoch]; ok {
+			take(i, TableAnswer{By: o.By, Target: o.Target, Status: o.Status, Reason: o.Reason, TookUS: o.TookUS, At: o.At.UTC()})
+		}
+	})
 }
 
 // history gathers the owner's moves from the commands that the bus still holds.

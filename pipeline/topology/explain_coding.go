@@ -8,7 +8,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"penstock/consumers/decider"
 	"penstock/consumers/decider/coding"
 	"penstock/infra/bus"
 	"penstock/pipeline/report"
@@ -49,14 +48,7 @@ type CodingChange struct {
 // ExplainCoding recovers the decider's state of coding from the bus, without changing
 // anything, and tells what it knows of a coder, by its name or that of one of its stores.
 func ExplainCoding(ctx context.Context, client *bus.Client, what string, log zerolog.Logger) (*ExplainedCoding, error) {
-	config, err := decider.ConfigInForce(ctx, client, control.Coding)
-	if errors.Is(err, bus.ErrNoMessage) {
-		return nil, fmt.Errorf("nothing was decided yet of coding: %w", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	loaded, err := decider.Load(ctx, decider.Options{Client: client, Config: config, Factory: codingFactory, Logger: log, Purpose: bus.Replay})
+	loaded, err := known(ctx, client, control.Coding, codingFactory, log)
 	if err != nil {
 		return nil, err
 	}
@@ -98,22 +90,18 @@ func (e *ExplainedCoding) lastReasons(ctx context.Context, client *bus.Client) e
 
 // history gathers the coder's tables from the bus.
 func (e *ExplainedCoding) history(ctx context.Context, client *bus.Client, log zerolog.Logger) error {
-	kind := string(control.Coding)
 	index := map[uint64]int{}
-	commands := subject.Commands(kind, e.Coder)
+	commands := subject.Commands(string(control.Coding), e.Coder)
 	err := readable(ctx, client, subject.CommandsStream, commands, &e.Unreadable, log, commandsOf(control.Coding), func(m bus.Msg, c *control.Command) {
 		index[c.Epoch] = len(e.History)
 		e.History = append(e.History, CodingChange{
 			Window: c.Window, Epoch: c.Epoch, Mode: c.Mode, At: m.Time.UTC(), Reason: c.Reason, Table: c.Coding, Answers: []TableAnswer{},
 		})
 	})
-	if err != nil || len(e.History) == 0 {
+	if err != nil {
 		return err
 	}
-	outcomes := subject.Outcomes(kind, e.Coder)
-	return readable(ctx, client, subject.OutcomesStream, outcomes, &e.Unreadable, log, control.DecodeOutcome, func(_ bus.Msg, o *control.Outcome) {
-		if i, ok := index[o.Epoch]; ok {
-			e.History[i].Answers = append(e.History[i].Answers, answerOf(o))
-		}
+	return answers(ctx, client, control.Coding, e.Coder, index, &e.Unreadable, log, func(i int, a TableAnswer) {
+		e.History[i].Answers = append(e.History[i].Answers, a)
 	})
 }

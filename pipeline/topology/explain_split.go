@@ -10,7 +10,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"penstock/consumers/decider"
 	"penstock/consumers/decider/split"
 	"penstock/infra/bus"
 	"penstock/pipeline/report"
@@ -75,22 +74,11 @@ type TableAnswer struct {
 	At     time.Time      `json:"at"`
 }
 
-func answerOf(o *control.Outcome) TableAnswer {
-	return TableAnswer{By: o.By, Target: o.Target, Status: o.Status, Reason: o.Reason, TookUS: o.TookUS, At: o.At.UTC()}
-}
-
 // ExplainSplit recovers the decider's state of split from the bus, without changing
 // anything, and tells what it knows of a calling component, or of the calls from
 // outside. What is asked for is SCOPE, or SCOPE@SITE for the calls from a site.
 func ExplainSplit(ctx context.Context, client *bus.Client, what string, log zerolog.Logger) (*ExplainedSplit, error) {
-	config, err := decider.ConfigInForce(ctx, client, control.Split)
-	if errors.Is(err, bus.ErrNoMessage) {
-		return nil, fmt.Errorf("nothing was decided yet of split: %w", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	loaded, err := decider.Load(ctx, decider.Options{Client: client, Config: config, Factory: splitFactory, Logger: log, Purpose: bus.Replay})
+	loaded, err := known(ctx, client, control.Split, splitFactory, log)
 	if err != nil {
 		return nil, err
 	}
@@ -162,10 +150,9 @@ func someOf(names []string) string {
 
 // history gathers the scope's tables from the bus.
 func (e *ExplainedSplit) history(ctx context.Context, client *bus.Client, log zerolog.Logger) error {
-	kind := string(control.Split)
 	index := map[uint64]int{}
 	was := map[[2]string][]control.SplitRatio{}
-	commands := subject.Commands(kind, e.Component)
+	commands := subject.Commands(string(control.Split), e.Component)
 	err := readable(ctx, client, subject.CommandsStream, commands, &e.Unreadable, log, commandsOf(control.Split), func(m bus.Msg, c *control.Command) {
 		x := TableChange{
 			Window: c.Window, Epoch: c.Epoch, Mode: c.Mode, At: m.Time.UTC(), Reason: c.Reason, Probes: len(c.Split.Probes),
@@ -182,13 +169,10 @@ func (e *ExplainedSplit) history(ctx context.Context, client *bus.Client, log ze
 		index[c.Epoch] = len(e.History)
 		e.History = append(e.History, x)
 	})
-	if err != nil || len(e.History) == 0 {
+	if err != nil {
 		return err
 	}
-	outcomes := subject.Outcomes(kind, e.Component)
-	return readable(ctx, client, subject.OutcomesStream, outcomes, &e.Unreadable, log, control.DecodeOutcome, func(_ bus.Msg, o *control.Outcome) {
-		if i, ok := index[o.Epoch]; ok {
-			e.History[i].Answers = append(e.History[i].Answers, answerOf(o))
-		}
+	return answers(ctx, client, control.Split, e.Component, index, &e.Unreadable, log, func(i int, a TableAnswer) {
+		e.History[i].Answers = append(e.History[i].Answers, a)
 	})
 }
