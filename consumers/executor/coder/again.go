@@ -36,19 +36,18 @@ func (f *fetch) again(ctx context.Context, err error, background bool) error {
 }
 
 // later is what is left to try when the version's blobs are still on their way to the
-// stores: they are waited for. It gives the error of before if none are.
+// stores, or were when the read began: they are waited for. It gives the error of before
+// if none are.
 func (f *fetch) later(ctx context.Context, err error, background bool) error {
-	waited := false
+	if !f.c.occupied(f.v.ID) && len(f.v.rest.Lacking) == 0 {
+		return err
+	}
+	f.c.count(EventReplaced, "awaited", 1)
 	for f.c.occupied(f.v.ID) {
-		waited = true
 		if err := f.c.o.Clock.Sleep(ctx, claimEvery); err != nil {
 			return err
 		}
 	}
-	if !waited {
-		return err
-	}
-	f.c.count(EventReplaced, "awaited", 1)
 	f.damaged = nil // blobs that weren't there may be now
 	return f.again(ctx, nil, background)
 }

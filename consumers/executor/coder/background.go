@@ -213,14 +213,12 @@ func (c *Coder) due(id string) bool {
 // comes back ends it.
 const maxRetry = 5 * time.Minute
 
-// probes looks at stores in trouble of which nothing was heard, so that one that has come
-// back is found, and slow ones are asked again sooner.
-func (c *Coder) probes(ctx context.Context) {
+// probes looks at a store when it is in trouble and nothing was heard of it, so that it is
+// found when it has come back, and if it is slow asked again sooner.
+func (c *Coder) probes(ctx context.Context, s *store) {
 	for c.pause(ctx, nil, probing) {
-		for _, s := range c.stores {
-			if s.doubtful(c.o.Clock.Now(), probing) {
-				c.probe(ctx, s)
-			}
+		if s.doubtful(c.o.Clock.Now(), probing) {
+			c.probe(ctx, s)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"penstock/consumers/executor/coder/object"
 	"penstock/consumers/executor/coder/queue"
 	"penstock/infra/clock"
+	"penstock/infra/wholefile"
 )
 
 // errNoStore is the failure of a blob whose store is not configured any more.
@@ -38,6 +39,9 @@ type Coder struct {
 	states  atomic.Uint64 // goes up when a store dies or comes back
 
 	replaced atomic.Bool // another state has the stores
+
+	surveyed wholefile.JSON[object.Coding] // the coding that versions were looked through for
+	unseen   atomic.Int64                  // versions that are to be looked at yet
 
 	ctx    context.Context // of everything that goes on behind calls
 	cancel context.CancelCauseFunc
@@ -154,8 +158,10 @@ func (c *Coder) Run(ctx context.Context) error {
 	var group errgroup.Group
 	group.Go(func() error { defer cancel(); return c.queue.Run(ctx) })
 	group.Go(func() error { c.mends(ctx); return nil })
-	group.Go(func() error { c.probes(ctx); return nil })
+	group.Go(func() error { c.survey(ctx); return nil })
+	group.Go(func() error { c.strands(ctx); return nil })
 	for _, s := range c.stores {
+		group.Go(func() error { c.probes(ctx, s); return nil })
 		group.Go(func() error { c.deletes(ctx, s); return nil })
 	}
 	c.kick()
@@ -224,10 +230,11 @@ func (c *Coder) Stats(context.Context) (Stats, error) {
 		return Stats{}, err
 	}
 	defer leave()
+	unseen := c.unseen.Load()
 	s, q := c.catalog.Stats(), c.queue.State()
 	out := Stats{
 		Buckets: s.Buckets, Objects: s.Objects, Bytes: s.Bytes, Uploads: s.Uploads,
-		Staged: s.Staged, Lacking: s.Lacking, Unintended: s.Staged + s.Lacking, Deletes: s.Deletes,
+		Staged: s.Staged, Lacking: s.Lacking, Unseen: unseen, Unintended: s.Staged + s.Lacking + unseen, Deletes: s.Deletes,
 		Backlog: q.Backlog, Connections: q.InUse, Limit: c.o.Connections,
 	}
 	for _, one := range c.stores {

@@ -18,13 +18,14 @@ var (
 
 // reading is a read under way. One segment is handed out while the next is fetched.
 type reading struct {
-	c      *Coder
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	lease  *lease
-	close  func()
-	shut   sync.Once
-	ahead  bool // there is memory to look ahead
+	c          *Coder
+	ctx        context.Context
+	cancel     context.CancelCauseFunc
+	lease      *lease
+	close      func()
+	shut       sync.Once
+	ahead      bool // there is memory to look ahead
+	background bool // nobody waits for it
 
 	cur  *loaded
 	next chan fetched // nil: nothing is being fetched
@@ -137,7 +138,7 @@ func (g *reading) load(keep bool) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = g.c.fetchSegment(g.ctx, g.v, d, p, keep, false)
+	err = g.c.fetchSegment(g.ctx, g.v, d, p, keep, g.background)
 	if err == nil {
 		err = g.check(d, p)
 	}

@@ -163,6 +163,15 @@ func (c *Coder) pick(turn uint64, n int) []*store {
 	return order[:n]
 }
 
+// alive counts the stores that aren't dead.
+func (c *Coder) alive() int {
+	n := 0
+	for _, s := range c.stores {
+		n += 1 - dead(s)
+	}
+	return n
+}
+
 func dead(s *store) int {
 	if s.isDead() {
 		return 1

@@ -63,12 +63,10 @@ func (l lease) weight(segments int64) int64 {
 // minWeight stands for what a request needs beside its bytes.
 const minWeight = 16 << 10
 
-// take waits until memory for so many segments of so many bytes each is free.
+// take waits until memory for so many segments of so many bytes each is free. It returns
+// ErrBusy if too many requests wait for that.
 func (m *memory) take(ctx context.Context, code object.Coding, bytes, segments int64) (*lease, error) {
-	l := &lease{m: m, segment: min(max(bytes, 1), m.seg), code: code}
-	held := min(l.weight(segments), m.most)
-	if m.free.TryAcquire(held) {
-		l.held = held
+	if l := m.lease(code, bytes, segments); m.free.TryAcquire(l.held) {
 		return l, nil
 	}
 	if m.waiting.Add(1) > m.line {
@@ -76,10 +74,22 @@ func (m *memory) take(ctx context.Context, code object.Coding, bytes, segments i
 		return nil, fmt.Errorf("%w: for memory", ErrBusy)
 	}
 	defer m.waiting.Add(-1)
-	if err := m.free.Acquire(ctx, held); err != nil {
+	return m.await(ctx, code, bytes, segments)
+}
+
+func (m *memory) lease(code object.Coding, bytes, segments int64) *lease {
+	l := &lease{m: m, segment: min(max(bytes, 1), m.seg), code: code}
+	l.held = min(l.weight(segments), m.most)
+	return l
+}
+
+// await is take for work behind requests, of which there is little at a time: it waits
+// however many others do.
+func (m *memory) await(ctx context.Context, code object.Coding, bytes, segments int64) (*lease, error) {
+	l := m.lease(code, bytes, segments)
+	if err := m.free.Acquire(ctx, l.held); err != nil {
 		return nil, err
 	}
-	l.held = held
 	return l, nil
 }
 
@@ -93,17 +103,13 @@ func (l *lease) more() bool {
 	return true
 }
 
-// takeBoth takes memory for a request that reads and writes, at once, so that it doesn't
-// wait for the one while it holds the other.
-func (m *memory) takeBoth(ctx context.Context, code object.Coding, bytes int64) (read, write *lease, err error) {
-	read, err = m.take(ctx, code, bytes, copying)
-	if err != nil {
-		return nil, nil, err
-	}
-	half := *read
-	half.held = read.weight(copying / 2)
-	read.held -= half.held
-	return read, &half, nil
+// half divides what was taken for copying: who reads and writes takes the memory at once,
+// so that it doesn't wait for the one while it holds the other.
+func (l *lease) half() *lease {
+	half := *l
+	half.held = l.weight(copying / 2)
+	l.held -= half.held
+	return &half
 }
 
 // give ends the lease. It may be called twice, and of none.

@@ -8,7 +8,6 @@ import (
 
 	"penstock/consumers/executor/coder/catalog"
 	"penstock/consumers/executor/coder/object"
-	"penstock/consumers/executor/coder/queue"
 )
 
 // mending is what is left to do with a version: to bring it into its intended coding, or
@@ -27,7 +26,7 @@ type mending struct {
 func (c *Coder) mending(v *object.Version, rest catalog.Rest, why string) *mending {
 	m := &mending{c: c, v: &held{v, rest}, why: why}
 	attempt := newID()[:8]
-	if rest.Staged || v.Shape.Staged() {
+	if v.Shape.Staged() {
 		shape := v.Shape.Meant()
 		m.intent = v.ID + "." + attempt
 		for i := range shape.Blobs() {
@@ -90,7 +89,7 @@ func (m *mending) begin(ctx context.Context) error {
 // fromStores rewrites the targets from what the stores have of the version.
 func (m *mending) fromStores(ctx context.Context) error {
 	shape := m.v.Shape
-	l, err := m.c.memory.take(ctx, m.v.Coding, min(shape.Size, shape.Segment), 1)
+	l, err := m.c.memory.await(ctx, m.v.Coding, min(shape.Size, shape.Segment), 1)
 	if err != nil {
 		return err
 	}
@@ -107,51 +106,16 @@ func (m *mending) fromStores(ctx context.Context) error {
 		if err := m.c.fetchSegment(ctx, m.v, d, piece, true, true); err != nil {
 			return err
 		}
-		if err := m.feed(ctx, p, d, segment == shape.Segments()-1); err != nil {
+		err := p.feedAll(ctx, segment == shape.Segments()-1, func(i int) ([]byte, error) {
+			first, count := m.targets[i].shape.Strips(m.targets[i].blob)
+			return d.Repair(first, count)
+		})
+		if err != nil {
 			return err
 		}
 	}
 	m.landed = p.have()
 	return nil
-}
-
-// feed rebuilds a segment of each target and hands it over.
-func (m *mending) feed(ctx context.Context, p *pour, d *object.Decoder, last bool) error {
-	live := p.live()
-	if len(live) == 0 {
-		return fmt.Errorf("%w: no blob could be written", ErrTooFew)
-	}
-	frames := make([][]byte, len(live))
-	for j, i := range live {
-		first, count := m.targets[i].shape.Strips(m.targets[i].blob)
-		var err error
-		if frames[j], err = d.Repair(first, count); err != nil {
-			return err
-		}
-	}
-	ended := make(chan struct{})
-	planned := false
-	err := m.c.queue.Do(ctx, &queue.Request{
-		Op: queue.Write, Background: true, Rest: queue.Finish, Ended: func() { close(ended) },
-		Plan: func(queue.Code) queue.Plan {
-			planned = true
-			tasks := make([]queue.Task, len(live))
-			for j, i := range live {
-				tasks[j] = p.task(i, frames[j], last, len(m.targets), len(m.targets))
-			}
-			return queue.Plan{Tasks: tasks, Need: len(live)}
-		},
-	})
-	if err != nil && !errors.Is(err, queue.ErrTooFew) {
-		p.cancel(err)
-	}
-	if planned {
-		<-ended
-	}
-	if errors.Is(err, queue.ErrTooFew) {
-		return nil // the others go on
-	}
-	return err
 }
 
 // conclude tells the catalog what came of it. It tells whether anything is left.
@@ -161,6 +125,7 @@ func (m *mending) conclude(ctx context.Context) (left bool, err error) {
 	if m.v.Shape.Staged() {
 		lacking = nil
 	}
+	stays := m.v.rest.Staged && !m.v.Shape.Staged() // it is of another coding
 	for j, t := range m.targets {
 		lacking = slices.DeleteFunc(lacking, func(i int) bool { return i == t.blob })
 		if m.landed[j] {
@@ -183,7 +148,8 @@ func (m *mending) conclude(ctx context.Context) (left bool, err error) {
 		if doc, err = m.v.Lie(m.targets[0].shape.Cut, m.places); err == nil {
 			slices.Sort(lacking)
 			err = m.c.catalog.Settle(ctx, catalog.SettleInput{
-				Version: m.v.ID, Document: doc, Intents: []string{m.intent}, Rest: catalog.Rest{Lacking: lacking},
+				Version: m.v.ID, Document: doc, Intents: []string{m.intent},
+				Rest: catalog.Rest{Staged: stays, Lacking: lacking},
 			})
 		}
 	}
@@ -199,7 +165,7 @@ func (m *mending) conclude(ctx context.Context) (left bool, err error) {
 	} else {
 		m.c.count(EventRepaired, m.why, int64(len(landed)))
 	}
-	return len(lacking) > 0, nil
+	return stays || len(lacking) > 0, nil
 }
 
 // mend does what is left to do with a version, from what the stores have of it. The
@@ -213,8 +179,15 @@ func (c *Coder) mend(ctx context.Context, id, why string) (left bool, err error)
 		return true, err
 	}
 	defer release()
-	if rest.None() {
-		return false, nil
+	older := v.Coding != c.code
+	switch {
+	case older && c.alive() >= c.code.N || older && c.code.Layout == object.Shared:
+		return false, c.recode(ctx, v)
+	case !older && rest.Staged && !v.Shape.Staged(): // its coding is in force again
+		rest.Staged = false
+		return !rest.None(), c.catalog.Settle(ctx, catalog.SettleInput{Version: id, Rest: rest})
+	case rest.None():
+		return older, nil
 	}
 	m := c.mending(v, rest, why)
 	if len(m.targets) == 0 {

@@ -194,10 +194,11 @@ func (c *Coder) source(ctx context.Context, in GetInput) (*Reader, *lease, error
 	if err != nil {
 		return nil, nil, catalogError(err)
 	}
-	read, write, err := c.memory.takeBoth(ctx, c.code, now.Size)
+	read, err := c.memory.take(ctx, c.code, now.Size, copying)
 	if err != nil {
 		return nil, nil, err
 	}
+	write := read.half()
 	r, err := c.open(ctx, in, read)
 	if err != nil {
 		write.give()

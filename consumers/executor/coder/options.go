@@ -93,11 +93,14 @@ const (
 	EventRepaired Event = "repaired"
 	// EventDropped: blobs of a stream that were given up, by why (failed, lagging).
 	EventDropped Event = "dropped"
-	// EventSettled: versions that were brought to their intended coding (reason "done"),
-	// or could not be at that time (reason "failed").
+	// EventSettled: versions that were brought to their intended coding: what was staged
+	// (done), and what was of a coding that is not in force any more (recoded).
 	EventSettled Event = "settled"
 	// EventDeleted: blobs that were deleted, by why (replaced, intent, orphan).
 	EventDeleted Event = "deleted"
+	// EventStranded: blobs that were to be deleted from stores that are not configured any
+	// more, by store. They may remain there.
+	EventStranded Event = "stranded"
 	// EventRetried: background work that failed and is tried again, by what it is.
 	EventRetried Event = "retried"
 	// EventDead: stores that were found dead, by name.

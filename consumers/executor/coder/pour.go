@@ -2,6 +2,8 @@ package coder
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -97,6 +99,44 @@ func (p *pour) feed(ctx context.Context, i int, bytes []byte, last bool) error {
 		err = w.close(ctx)
 	}
 	p.c.note(ctx, s, began, int64(len(bytes)), err)
+	return err
+}
+
+// feedAll feeds the next segment to all blobs that live, in the background; bytes gives
+// what is blob i's. One that fails is left out from then on. It returns when no task uses
+// the bytes any more, ErrTooFew if no blob lives.
+func (p *pour) feedAll(ctx context.Context, last bool, bytes func(i int) ([]byte, error)) error {
+	live := p.live()
+	if len(live) == 0 {
+		return fmt.Errorf("%w: no blob could be written", ErrTooFew)
+	}
+	tasks := make([]queue.Task, len(live))
+	for j, i := range live {
+		b, err := bytes(i)
+		if err != nil {
+			return err
+		}
+		tasks[j] = p.task(i, b, last, len(p.targets), len(p.targets))
+	}
+	ended := make(chan struct{})
+	planned := false
+	err := p.c.queue.Do(ctx, &queue.Request{
+		Op: queue.Write, Background: true, Rest: queue.Finish, Ended: func() { close(ended) },
+		Plan: func(queue.Code) queue.Plan {
+			planned = true
+			return queue.Plan{Tasks: tasks, Need: len(tasks)}
+		},
+	})
+	few := errors.Is(err, queue.ErrTooFew)
+	if err != nil && !few {
+		p.cancel(err)
+	}
+	if planned {
+		<-ended
+	}
+	if few {
+		return nil // the others go on
+	}
 	return err
 }
 

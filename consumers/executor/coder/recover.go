@@ -57,6 +57,9 @@ func (c *Coder) openState(ctx context.Context) error {
 // rebuild makes the catalog of what the stores have of it, and takes them over. Stores
 // that nobody has used are no fault.
 func (c *Coder) rebuild(ctx context.Context, path string) error {
+	if err := c.forgetCoding(); err != nil {
+		return err
+	}
 	r, err := shipping.Rebuild(ctx, shipping.RebuildOptions{
 		Coder: c.o.Name, Need: c.logNeed(), Path: path, Stores: c.chunkStores(), Patience: c.o.TaskTimeout,
 	})
@@ -85,6 +88,9 @@ func (c *Coder) openCatalog(ctx context.Context, path string) (err error) {
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("catalog's log: %w", err), c.catalog.Close())
+	}
+	if err := c.openCoding(); err != nil {
+		return errors.Join(err, c.catalog.Close())
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func (r *reservations) begin(ctx context.Context, n int) ([]reservation, error) 
 	made, intents := make([]reservation, n), make([]catalog.Intent, n)
 	for i := range made {
 		id := newID()
-		made[i] = reservation{id: id, places: r.c.placesOf(id), states: states}
+		made[i] = reservation{id: id, places: r.c.placesOf(id, ""), states: states}
 		intents[i] = catalog.Intent{ID: id, Since: r.c.o.Clock.Now(), Places: made[i].places}
 	}
 	var group errgroup.Group // side by side, they share a transaction
@@ -137,8 +137,8 @@ func (r *reservations) begin(ctx context.Context, n int) ([]reservation, error) 
 	return made, nil
 }
 
-// placesOf is where the blobs of a version may be written.
-func (c *Coder) placesOf(id string) []object.Place {
+// placesOf is where the blobs of a version may be written; attempt is blobKey's.
+func (c *Coder) placesOf(id, attempt string) []object.Place {
 	n := maxStaged
 	stores := make([]*store, n)
 	if c.code.Layout == object.Spread {
@@ -151,7 +151,7 @@ func (c *Coder) placesOf(id string) []object.Place {
 	}
 	places := make([]object.Place, n)
 	for i := range places {
-		places[i] = object.Place{Store: stores[i].Name(), Key: c.blobKey(id, i, "")}
+		places[i] = object.Place{Store: stores[i].Name(), Key: c.blobKey(id, i, attempt)}
 	}
 	return places
 }

@@ -70,7 +70,8 @@ func (s *scrubbing) version(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if v.Shape.Staged() {
+	unmeant := v.Shape.Staged() || v.Coding != s.c.code
+	if unmeant {
 		s.report.Staged++
 	}
 	s.progress.Versions++
@@ -78,7 +79,7 @@ func (s *scrubbing) version(ctx context.Context, id string) error {
 	if s.tell != nil {
 		s.tell(s.progress)
 	}
-	if !s.o.Repair || len(bad) == 0 && !v.Shape.Staged() {
+	if !s.o.Repair || len(bad) == 0 && !unmeant {
 		return nil
 	}
 	return s.repair(ctx, id, bad)
@@ -116,7 +117,7 @@ const claimEvery = 5 * time.Millisecond
 
 // look reads all strips of a version, and gives the blobs that are to be written anew.
 func (s *scrubbing) look(ctx context.Context, v *held) (bad []int, err error) {
-	l, err := s.c.memory.take(ctx, v.Coding, min(v.Shape.Size, v.Shape.Segment), 1)
+	l, err := s.c.memory.await(ctx, v.Coding, min(v.Shape.Size, v.Shape.Segment), 1)
 	if err != nil {
 		return nil, err
 	}

@@ -250,8 +250,9 @@ type Stats struct {
 	Bytes            int64 // of objects
 	Uploads          int64
 	// Unintended counts object versions not in their intended coding: Staged, which
-	// wait to be settled, and Lacking, of which blobs are to be repaired.
-	Unintended, Staged, Lacking int64
+	// wait to be settled or to be coded anew, Lacking, of which blobs are to be repaired,
+	// and Unseen, which after a start with another coding nobody has looked at yet.
+	Unintended, Staged, Lacking, Unseen int64
 	// Deletes counts blobs that wait to be deleted.
 	Deletes int64
 	// Backlog is how many requests wait, Connections how many of Limit are in use.

@@ -19,10 +19,12 @@ type Status struct {
 	Bytes   int64 `json:"bytes"` // of objects
 	Uploads int64 `json:"uploads"`
 	// Unintended counts object versions that are not in their intended coding: Staged
-	// wait to be settled, Lacking to be repaired.
+	// wait to be settled or to be coded anew, Lacking to be repaired, and Unseen to be
+	// looked at after a start with another coding.
 	Unintended int64 `json:"unintended"`
 	Staged     int64 `json:"staged"`
 	Lacking    int64 `json:"lacking"`
+	Unseen     int64 `json:"unseen"`
 	// Deletes counts blobs that wait to be deleted.
 	Deletes int64 `json:"deletes"`
 
@@ -95,7 +97,7 @@ type Codes interface {
 // fill copies the coder's figures.
 func (s *Status) fill(c *coder.Stats) {
 	s.Buckets, s.Objects, s.Bytes, s.Uploads = c.Buckets, c.Objects, c.Bytes, c.Uploads
-	s.Unintended, s.Staged, s.Lacking, s.Deletes = c.Unintended, c.Staged, c.Lacking, c.Deletes
+	s.Unintended, s.Staged, s.Lacking, s.Unseen, s.Deletes = c.Unintended, c.Staged, c.Lacking, c.Unseen, c.Deletes
 	s.Backlog, s.Connections, s.Limit = c.Backlog, c.Connections, c.Limit
 	s.Stores = []Store{}
 	for _, h := range c.Stores {
