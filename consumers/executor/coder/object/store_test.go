@@ -88,7 +88,11 @@ func (s stored) staged(t tester, n, k int, landed func(blob int) bool) stored {
 	for i, p := range placesOf(s.ID, n) {
 		if landed(i) {
 			first, count := shape.Strips(i)
-			blobs[i], places[i] = bytes.Join(inOrder(s)[first:first+count], nil), p
+			for segment := range shape.Segments() {
+				at := segment*shape.N + first
+				blobs[i] = append(blobs[i], bytes.Join(inOrder(s)[at:at+count], nil)...)
+			}
+			places[i] = p
 		}
 	}
 	v, err := s.Lie(shape.Cut, places)
