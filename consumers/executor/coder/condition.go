@@ -65,10 +65,10 @@ func (q Conditions) read(etag string, modified time.Time) error {
 	return nil
 }
 
-// of says which bytes of an object a range is: length of them from offset on. It returns
+// In says which bytes of an object a range is: length of them from offset on. It returns
 // ErrBadRange for one that begins beyond the end, and ErrPart for a part that there
 // isn't.
-func (r Range) of(o catalog.Record) (offset, length int64, err error) {
+func (r Range) In(o *Object) (offset, length int64, err error) {
 	if r.Part != 0 {
 		return partOf(r.Part, o)
 	}
@@ -79,10 +79,11 @@ func (r Range) of(o catalog.Record) (offset, length int64, err error) {
 		length = min(r.Last, o.Size)
 		offset = o.Size - length
 	default:
-		offset, length = r.From, o.Size-r.From
-		if r.To >= 0 {
-			length = min(length, r.To-r.From+1)
+		end := o.Size
+		if r.To >= 0 && r.To < o.Size {
+			end = r.To + 1
 		}
+		offset, length = r.From, end-r.From
 	}
 	if offset < 0 || offset >= o.Size || length <= 0 {
 		return 0, 0, fmt.Errorf("%w: %d bytes", ErrBadRange, o.Size)
@@ -90,8 +91,8 @@ func (r Range) of(o catalog.Record) (offset, length int64, err error) {
 	return offset, length, nil
 }
 
-func partOf(number int, o catalog.Record) (offset, length int64, err error) {
-	if len(o.Parts) == 1 && o.Parts[0].Number == 0 && number == 1 {
+func partOf(number int, o *Object) (offset, length int64, err error) {
+	if len(o.Parts) == 0 && number == 1 {
 		return 0, o.Size, nil
 	}
 	for _, p := range o.Parts {

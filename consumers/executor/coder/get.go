@@ -88,7 +88,7 @@ func (c *Coder) open(ctx context.Context, in GetInput, l *lease) (_ *Reader, err
 	if err := in.Conditions.read(r.ETag, r.Modified); err != nil {
 		return nil, err
 	}
-	if r.Offset, r.Length, err = in.Range.of(held.Record); err != nil {
+	if r.Offset, r.Length, err = in.Range.In(&r.Object); err != nil {
 		return nil, err
 	}
 	g.from, g.left = r.Offset, r.Length

@@ -2,7 +2,6 @@ package coder
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -56,13 +55,7 @@ func (c *Coder) putPart(ctx context.Context, in PartInput, l *lease) (Part, erro
 	p := Part{Number: in.Number}
 	err := c.write(ctx, source{
 		key: in.Key, body: in.Body, size: in.Size, lease: l,
-		verify: func(size int64, s Sums) error {
-			o.Size, o.ETag = size, hex.EncodeToString(s.MD5[:])
-			if in.Verify == nil {
-				return nil
-			}
-			return in.Verify(&o, s)
-		},
+		verify: o.verified(in.Verify),
 		commit: func(ctx context.Context, v *object.Version, e ending) error {
 			p.Size, p.ETag, p.Modified, p.Checksums, p.Version = o.Size, o.ETag, v.Time, o.Checksums, v.ID
 			return c.catalog.PutPart(ctx, catalog.PartInput{

@@ -47,13 +47,7 @@ func (c *Coder) put(ctx context.Context, in PutInput, l *lease) (Object, error) 
 	o := Object{Bucket: in.Bucket, Key: in.Key, Headers: in.Headers, Metadata: in.Metadata}
 	err := c.write(ctx, source{
 		key: in.Key, body: in.Body, size: in.Size, lease: l,
-		verify: func(size int64, s Sums) error {
-			o.Size, o.ETag = size, hex.EncodeToString(s.MD5[:])
-			if in.Verify == nil {
-				return nil
-			}
-			return in.Verify(&o, s)
-		},
+		verify: o.verified(in.Verify),
 		commit: func(ctx context.Context, v *object.Version, e ending) error {
 			o.Version, o.Modified = v.ID, v.Time
 			return c.catalog.Put(ctx, catalog.PutInput{
@@ -71,6 +65,17 @@ func (c *Coder) put(ctx context.Context, in PutInput, l *lease) (Object, error) 
 	}
 	c.kick()
 	return o, c.synced(ctx)
+}
+
+// verified notes what was read of a body, and has it verified by f if there is one.
+func (o *Object) verified(f func(*Object, Sums) error) func(size int64, s Sums) error {
+	return func(size int64, s Sums) error {
+		o.Size, o.ETag = size, hex.EncodeToString(s.MD5[:])
+		if f == nil {
+			return nil
+		}
+		return f(o, s)
+	}
 }
 
 // expected asks the conditions of a write before its body is read, which saves reading
@@ -128,7 +133,7 @@ func (c *Coder) Head(_ context.Context, in GetInput) (Object, error) {
 	if err := in.Conditions.read(o.ETag, o.Modified); err != nil {
 		return o, err
 	}
-	_, _, err = in.Range.of(r)
+	_, _, err = in.Range.In(&o)
 	return o, err
 }
 

@@ -99,7 +99,10 @@ func (b *storage) HeadObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.H
 	if err != nil {
 		return nil, b.refusal(ctx, q, want, err)
 	}
-	offset, length := extent(&o, want.Range)
+	offset, length, err := want.Range.In(&o)
+	if err != nil {
+		return nil, b.refusal(ctx, q, want, err)
+	}
 	out := &s3.HeadObjectOutput{
 		AcceptRanges: ref("bytes"), ContentLength: &length, ETag: quoted(o.ETag),
 		LastModified: &o.Modified, Metadata: o.Metadata, StorageClass: types.StorageClassStandard,
@@ -112,28 +115,6 @@ func (b *storage) HeadObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.H
 		out.ChecksumType = spread(o.Checksums, &out.ChecksumCRC32, &out.ChecksumCRC32C, &out.ChecksumCRC64NVME, &out.ChecksumSHA1, &out.ChecksumSHA256)
 	}
 	return out, nil
-}
-
-// extent is which bytes of an object a range is that Head took.
-func extent(o *coder.Object, r coder.Range) (offset, length int64) {
-	switch {
-	case r.Part > 0:
-		for _, p := range o.Parts {
-			if p.Number == r.Part {
-				return offset, p.Size
-			}
-			offset += p.Size
-		}
-		return 0, o.Size
-	case !r.Set:
-		return 0, o.Size
-	case r.Last > 0:
-		length = min(r.Last, o.Size)
-		return o.Size - length, length
-	case r.To < 0:
-		return r.From, o.Size - r.From
-	}
-	return r.From, min(r.To, o.Size-1) - r.From + 1
 }
 
 // contentRange is the field that tells which bytes of an object an answer has; nil if

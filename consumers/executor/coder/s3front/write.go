@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/versity/versitygw/s3err"
 	"github.com/versity/versitygw/s3response"
+	"golang.org/x/sync/errgroup"
 
 	"penstock/consumers/executor/coder"
 )
@@ -125,6 +126,9 @@ func (b *storage) DeleteObject(ctx context.Context, _ *s3.DeleteObjectInput) (*s
 // maxDeletes is the most objects that one request deletes.
 const maxDeletes = 1000
 
+// deletesAtOnce is how many of them are deleted at a time.
+const deletesAtOnce = 32
+
 // DeleteObjects implements backend.Backend. Each object is deleted or has an error of
 // its own.
 func (b *storage) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput) (out s3response.DeleteResult, err error) {
@@ -135,8 +139,18 @@ func (b *storage) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput) 
 	if _, err := b.coder.Bucket(living(ctx), q.bucket); err != nil {
 		return out, b.fault(ctx, err, subject{bucket: q.bucket})
 	}
-	for _, each := range in.Delete.Objects {
-		if err := b.deleteOne(ctx, q, &each); err != nil {
+	errs := make([]error, len(in.Delete.Objects))
+	var group errgroup.Group // side by side, they share transactions
+	group.SetLimit(deletesAtOnce)
+	for i := range errs {
+		group.Go(func() error {
+			errs[i] = b.deleteOne(ctx, q, &in.Delete.Objects[i])
+			return nil
+		})
+	}
+	_ = group.Wait()
+	for i, each := range in.Delete.Objects {
+		if err := errs[i]; err != nil {
 			out.Error = append(out.Error, s3err.ObjectDeleteError(each.Key, each.VersionId, err))
 			continue
 		}
