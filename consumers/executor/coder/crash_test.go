@@ -108,8 +108,17 @@ func crash(t *testing.T, layout object.Layout, n, k int, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, uint64(layout)))
 	b := setup(t, layout, n, k, nil)
+	keys := make([]map[string]*expected, 4)
+	for w := range keys {
+		key := fmt.Sprintf("%d/0", w)
+		keys[w] = map[string]*expected{key: {acked: noise(uint64(w), []int{0, 10, 5000, 2*testSegment + 10}[w])}}
+		b.put(t, key, keys[w][key].acked)
+	}
 	b.settled(t)
 	b.stop()
+	if layout == object.Spread && seed%2 == 0 {
+		b.options.K++ // what is there is being coded anew when the power goes
+	}
 	plain := b.options.Stores
 	p := &power{}
 	p.left.Store(int64(r.IntN(300)))
@@ -120,9 +129,7 @@ func crash(t *testing.T, layout object.Layout, n, k int, seed uint64) {
 	p.left.Add(int64(len(plain)) * 2) // the claim
 	b.startDark(t, p)
 	var wg sync.WaitGroup
-	keys := make([]map[string]*expected, 4)
 	for w := range keys {
-		keys[w] = make(map[string]*expected)
 		seed := r.Uint64()
 		wg.Go(func() { b.mix(p, w, rand.New(rand.NewPCG(seed, 1)), keys[w]) })
 	}
@@ -130,6 +137,9 @@ func crash(t *testing.T, layout object.Layout, n, k int, seed uint64) {
 	b.stop()
 
 	b.options.Stores = plain
+	if seed%4 == 0 {
+		b.options.K = k // and the coding of before is in force once more
+	}
 	b.start(t)
 	b.settled(t)
 	want := 0
