@@ -240,7 +240,7 @@ func (r *rows) add(x event.Request) {
 		r.other++
 	case x.Outcome != "":
 		r.tasks[x.Op]++
-		if x.ToServer != "store-0" || !slices.Contains([]string{"done", "cancelled", "failed"}, string(x.Outcome)) {
+		if x.ToServer != "store-0" || !slices.Contains([]string{"done", "cancelled", "failed"}, x.Outcome) {
 			r.other++
 		}
 	case x.Status != http.StatusOK:

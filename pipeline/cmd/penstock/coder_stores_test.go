@@ -141,12 +141,13 @@ func (w *coderWorld) damage(i int) {
 			return err
 		}
 		was := bytes.Clone(b)
-		switch n++; {
-		case n%4 == 0:
+		n++
+		switch n % 4 {
+		case 0:
 			b[r.IntN(len(b))] ^= 1 << r.IntN(8)
-		case n%4 == 1:
+		case 1:
 			b = b[:r.IntN(len(b))]
-		case n%4 == 2:
+		case 2:
 			b = before
 		default:
 			b = nil

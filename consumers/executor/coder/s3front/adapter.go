@@ -82,7 +82,7 @@ func (f *Front) ended(a *answer, sc *scratch, began time.Time) {
 	failure := recover()
 	q := a.q
 	switch failure {
-	case nil, http.ErrAbortHandler: //nolint:errorlint // net/http's own sign, never wrapped
+	case nil, http.ErrAbortHandler:
 		sc.ctx.ResetUserValues()
 		sc.ctx.Request.Reset()
 		sc.ctx.Response.Reset()
