@@ -40,8 +40,8 @@ type Coder struct {
 
 	replaced atomic.Bool // another state has the stores
 
-	surveyed wholefile.JSON[object.Coding] // the coding that versions were looked through for
-	unseen   atomic.Int64                  // versions that are to be looked at yet
+	surveyed wholefile.JSON[surveyed]
+	unseen   atomic.Int64 // versions that are to be looked at yet
 
 	ctx    context.Context // of everything that goes on behind calls
 	cancel context.CancelCauseFunc

@@ -17,8 +17,9 @@
 //
 // With another coding in the configuration, versions of the one before are read as they
 // are, count as not in their intended coding, and are coded anew in the background: the
-// old blobs go when all the new ones have landed. What was to be deleted from a store that
-// is not configured any more is given up, counted and logged.
+// old blobs go when all the new ones have landed. Blobs in a store that is not configured
+// any more lack, and are written into another one; what was to be deleted there is given
+// up, counted and logged.
 //
 // Intents are begun ahead, many in one transaction, so that a write waits for one only.
 // Every change of the catalog is shipped to the stores (catalog/shipping), and blobs are

@@ -49,7 +49,8 @@ type Options struct {
 	// only once the change that let go of them is there.
 	LogEvery time.Duration
 	// Adopt takes over stores that belong to another state: the catalog is rebuilt
-	// from what they hold.
+	// from what they hold. N and K must be those that were in force when the stores were
+	// written last, since they say how many stores have each change of the catalog.
 	Adopt bool
 
 	// TaskTimeout bounds a chunk task; 0: 30 s.
@@ -88,15 +89,16 @@ const (
 	// it asked for once more when too few came (again), and segments for which it waited
 	// until the write of the version had ended (awaited).
 	EventReplaced Event = "replaced"
-	// EventRepaired: blobs that were written anew, by what found them (read, write,
-	// scrub, restart).
+	// EventRepaired: blobs that were written anew, by who did: the write itself (write), the
+	// background from what the journal says (found), a scrub (scrub).
 	EventRepaired Event = "repaired"
 	// EventDropped: blobs of a stream that were given up, by why (failed, lagging).
 	EventDropped Event = "dropped"
 	// EventSettled: versions that were brought to their intended coding: what was staged
 	// (done), and what was of a coding that is not in force any more (recoded).
 	EventSettled Event = "settled"
-	// EventDeleted: blobs that were deleted, by why (replaced, intent, orphan).
+	// EventDeleted: blobs that were deleted as the journal says (queued), and those that a
+	// scrub put into it since nothing names them (orphan).
 	EventDeleted Event = "deleted"
 	// EventStranded: blobs that were to be deleted from stores that are not configured any
 	// more, by store. They may remain there.

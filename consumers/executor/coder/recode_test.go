@@ -213,6 +213,33 @@ func TestLostStoreAndAnotherCoding(t *testing.T) {
 	}
 }
 
+// TestLostStore: the blobs of a store that is not configured any more are counted, and
+// written into another one.
+func TestLostStore(t *testing.T) {
+	t.Parallel()
+	b := setup(t, object.Spread, 3, 2, nil)
+	b.putSizes(t)
+	b.settled(t)
+	lost := b.stores[0]
+	kill(lost)
+	b.again(t, func(o *Options) {
+		b.spare(1)
+		o.Stores = o.Stores[1:]
+	})
+	if s, err := b.Stats(t.Context()); err != nil || s.Unintended == 0 {
+		t.Errorf("nothing is counted: %+v, %v", s, err)
+	}
+	b.settled(t)
+	b.stores = b.stores[1:]
+	if n := b.blobs(t); n != 3*(len(recodeSizes)-1) {
+		t.Errorf("%d blobs", n)
+	}
+	kill(b.stores[0])
+	b.checkSizes(t)
+	b.healAll(t)
+	b.clean(t)
+}
+
 // TestSurveyOnce: versions are looked through once for a coding, and again when nothing
 // is known of what they were looked through for.
 func TestSurveyOnce(t *testing.T) {
@@ -225,7 +252,12 @@ func TestSurveyOnce(t *testing.T) {
 		t.Errorf("%d versions are to be looked at", n)
 	}
 	name := filepath.Join(b.options.State, codingFile)
-	for content, unseen := range map[string]bool{"{": true, `{"Layout":2,"N":4,"K":2}`: false, `{"Layout":2,"N":5,"K":2}`: true} {
+	for content, unseen := range map[string]bool{
+		"{": true,
+		`{"coding":{"Layout":2,"N":4,"K":2},"stores":["store-0"]}`: false,
+		`{"coding":{"Layout":2,"N":5,"K":2},"stores":["store-0"]}`: true,
+		`{"coding":{"Layout":2,"N":4,"K":2},"stores":["store-9"]}`: true,
+	} {
 		b.stop()
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
 			t.Fatal(err)

@@ -251,7 +251,8 @@ type Stats struct {
 	Uploads          int64
 	// Unintended counts object versions not in their intended coding: Staged, which
 	// wait to be settled or to be coded anew, Lacking, of which blobs are to be repaired,
-	// and Unseen, which after a start with another coding nobody has looked at yet.
+	// and Unseen, which after a start with another coding, or fewer stores, nobody has
+	// looked at yet.
 	Unintended, Staged, Lacking, Unseen int64
 	// Deletes counts blobs that wait to be deleted.
 	Deletes int64
