@@ -115,7 +115,11 @@ func TestAnyCode(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for _, l := range layouts {
 		b := setup(t, l.layout, l.n, l.k, nil)
-		for i := range 60 {
+		rounds := 20
+		if whole() {
+			rounds = 60
+		}
+		for i := range rounds {
 			b.code.mu.Lock()
 			b.code.code = queue.Code{N: r.IntN(20) - 2, K: r.IntN(12) - 2, Hedge: time.Duration(r.IntN(2)) * time.Millisecond}
 			b.code.mu.Unlock()
