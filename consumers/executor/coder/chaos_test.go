@@ -27,7 +27,7 @@ func TestChaos(t *testing.T) {
 		t.Run(fmt.Sprintf("%d-%d", l.n, l.k), func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, object.Spread, l.n, l.k, func(o *Options) {
-				o.TaskTimeout, o.Patience, o.Retry = 200*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
+				o.TaskTimeout, o.Patience, o.Retry = 500*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
 			})
 			stop := make(chan struct{})
 			var trouble, clients sync.WaitGroup

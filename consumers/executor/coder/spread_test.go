@@ -202,3 +202,22 @@ func (c *cutting) Read(p []byte) (int, error) {
 	c.left -= n
 	return n, err
 }
+
+// TestWriteAsksTheDeadAtLast: a store that is taken for dead is asked after all when one
+// that was thought to live fails, so that the write has as many as durability asks for.
+func TestWriteAsksTheDeadAtLast(t *testing.T) {
+	t.Parallel()
+	b := setup(t, object.Spread, 4, 2, func(o *Options) { o.Durability, o.Retry = Durability{Extra: 1}, time.Hour })
+	for _, size := range []int{10, 5000} {
+		kill(b.stores[1])
+		s := b.Coder.stores[2]
+		s.mu.Lock()
+		s.dead, s.failures, s.seen = true, deadAfter, time.Now()
+		s.mu.Unlock()
+		b.put(t, "k", noise(1, size))
+		b.healAll(t)
+		b.check(t, "k", noise(1, size))
+		b.settled(t)
+	}
+	b.clean(t)
+}

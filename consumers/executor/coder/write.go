@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"penstock/consumers/executor/coder/catalog"
@@ -46,6 +47,7 @@ type writing struct {
 	late context.CancelCauseFunc
 
 	planned bool          // tasks were made, so that something may be written
+	spare   []queue.Task  // for stores of which nothing is expected, if one that lives fails
 	ended   chan struct{} // closed when no task is queued or running
 
 	mu      sync.Mutex
@@ -139,7 +141,7 @@ func (w *writing) single(ctx context.Context, shape object.Shape) error {
 	if err := w.verify(); err != nil {
 		return err
 	}
-	r := &queue.Request{Op: queue.Write, Ended: func() { close(w.ended) }}
+	r := &queue.Request{Op: queue.Write, More: w.more, Ended: func() { close(w.ended) }}
 	r.Plan = func(code queue.Code) queue.Plan {
 		p := w.plan(shape, code)
 		if r.Rest = queue.Finish; w.shape.Staged() {
@@ -175,10 +177,26 @@ func (w *writing) plan(shape object.Shape, code queue.Code) queue.Plan {
 	w.begun, w.landed = make([]bool, w.shape.Blobs()), make([]bool, w.shape.Blobs())
 	need := w.c.o.Durability.need(n, k)
 	tasks := make([]queue.Task, 0, n)
-	for _, i := range w.c.living(w.res.places[:n], need) {
-		tasks = append(tasks, w.task(w.shape, i, w.res.places[i], n, k))
+	living := w.c.living(w.res.places[:n], need)
+	for i, place := range w.res.places[:n] {
+		t := w.task(w.shape, i, place, n, k)
+		if slices.Contains(living, i) {
+			tasks = append(tasks, t)
+		} else {
+			w.spare = append(w.spare, t)
+		}
 	}
 	return queue.Plan{Tasks: tasks, Need: need}
+}
+
+// more is the request's More: when a store fails that was thought to live, others are
+// asked.
+func (w *writing) more() (t queue.Task, ok bool) {
+	if len(w.spare) == 0 {
+		return t, false
+	}
+	t, w.spare = w.spare[0], w.spare[1:]
+	return t, true
 }
 
 // living are the places whose stores live, if these are as many as are needed, else all:

@@ -210,7 +210,7 @@ func (w *coderWorld) clean() {
 		w.t.Fatal(err)
 	}
 	for _, f := range files {
-		if name := f.Name(); name != "catalog.db" && name != "catalog.db.replaced" {
+		if name := f.Name(); name != "catalog.db" && name != "catalog.db.replaced" && name != "coding.json" {
 			w.t.Errorf("%s is left in the folder of the catalog", name)
 		}
 	}
