@@ -42,6 +42,19 @@ func (x *Executor) retry(ctx context.Context, what string, f func(context.Contex
 	}
 }
 
+// answerTo publishes an outcome of a command, unless it would take back the answer that
+// its table has had.
+func (x *Executor) answerTo(ctx context.Context, c *command, o control.Outcome) error {
+	if before, err := x.answeredBefore(ctx, c, &o); before || err != nil {
+		return err
+	}
+	err := x.answer(ctx, o, c.Epoch)
+	if err == nil && c.Placement == nil {
+		x.answered.add(c)
+	}
+	return err
+}
+
 // answer publishes an outcome. epoch is its command's.
 func (x *Executor) answer(ctx context.Context, o control.Outcome, epoch uint64) error {
 	if o.Status == control.AlreadyApplied && o.Owner != "" {

@@ -20,7 +20,9 @@
 // are idempotent: moves by (owner, version), tables by (kind, scope, epoch), for
 // which Epochs is the memory. Outcomes carry a message id of the same parts; what
 // the bus had already is counted already-applied. A command that was delivered
-// before is first compared with the outcomes that are on the bus.
+// before is first compared with the outcomes that are on the bus. A table that was
+// answered and comes again after a later one, or after its ttl, keeps its answer: it is
+// only counted, for refused or expired would say of it what was not so.
 //
 // # States
 //

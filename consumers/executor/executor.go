@@ -62,10 +62,10 @@ type Options struct {
 
 // Executor is the loop for one kind.
 type Executor struct {
-	o     Options
-	role  string
-	src   source
-	known func(ctx context.Context, c *command) (map[string]bool, error)
+	o        Options
+	role     string
+	src      source
+	answered answered
 
 	ready      atomic.Bool
 	stalled    atomic.Bool
@@ -84,7 +84,6 @@ func New(o Options) (*Executor, error) {
 	o = o.complete()
 	x := &Executor{o: o, role: o.Role}
 	x.src = newPuller(&o)
-	x.known = x.outcomesSince
 	return x, nil
 }
 

@@ -149,12 +149,12 @@ func (x *Executor) decode(body []byte) (*control.Command, error) {
 }
 
 func (x *Executor) apply(ctx context.Context, c *command) error {
-	answer := func(ctx context.Context, o control.Outcome) error { return x.answer(ctx, o, c.Epoch) }
+	answer := func(ctx context.Context, o control.Outcome) error { return x.answerTo(ctx, c, o) }
 	if c.Mode == control.Advise {
 		return x.o.Target.Decline(ctx, c.Command, control.Advised, answer)
 	}
 	age := x.o.Clock.Now().Sub(c.meta.Timestamp)
-	if c.meta.NumDelivered > 1 || age > longAgo {
+	if x.cameAgain(c) {
 		if err := x.leaveKnown(ctx, c); err != nil {
 			return err
 		}
