@@ -88,7 +88,11 @@ func (s *Status) tables(ctx context.Context, client *bus.Client, k *KindStatus, 
 		k.Tables = append(k.Tables, tableStatus(c, m.Time.UTC(), now))
 	}
 	slices.SortFunc(k.Tables, func(a, b TableStatus) int { return cmp.Compare(a.Scope, b.Scope) })
-	answers, err := answersOf(ctx, client, k.Kind)
+	last := map[string]uint64{}
+	for i := range k.Tables {
+		last[k.Tables[i].Scope] = k.Tables[i].Epoch
+	}
+	answers, err := answersOf(ctx, client, k.Kind, last)
 	for i := range k.Tables {
 		k.Tables[i].Routers = answers[k.Tables[i].Scope]
 	}
@@ -117,7 +121,7 @@ func TableOf(ctx context.Context, client *bus.Client, k control.Kind, scope stri
 		now = time.Time{}
 	}
 	t := tableStatus(c, m.Time.UTC(), now)
-	answers, err := answersOf(ctx, client, k)
+	answers, err := answersOf(ctx, client, k, map[string]uint64{scope: t.Epoch})
 	t.Routers = answers[scope]
 	return &t, err
 }
@@ -157,8 +161,8 @@ func subjectsOf(ctx context.Context, client *bus.Client, stream, match string) (
 }
 
 // answersOf are the last answers to tables of a kind, by scope, among the newest
-// outcomes.
-func answersOf(ctx context.Context, client *bus.Client, k control.Kind) (map[string][]RouterStatus, error) {
+// outcomes. last are the epochs of the last tables.
+func answersOf(ctx context.Context, client *bus.Client, k control.Kind, last map[string]uint64) (map[string][]RouterStatus, error) {
 	st, err := client.State(ctx, subject.OutcomesStream)
 	if err != nil {
 		return nil, fmt.Errorf("answers: %w", err)
@@ -176,7 +180,7 @@ func answersOf(ctx context.Context, client *bus.Client, k control.Kind) (map[str
 		if byScope[o.Scope] == nil {
 			byScope[o.Scope] = routerAnswers{}
 		}
-		byScope[o.Scope].take(o)
+		byScope[o.Scope].take(o, last[o.Scope])
 		return nil
 	})
 	if err != nil {
@@ -197,8 +201,10 @@ func answersOf(ctx context.Context, client *bus.Client, k control.Kind) (map[str
 // routerAnswers are the last answers to a scope by router and target.
 type routerAnswers map[string]map[string]RouterStatus
 
-// take takes in an answer. One that names no target is for all that the router has.
-func (a routerAnswers) take(o *control.Outcome) {
+// take takes in an answer. One that names no target is for all that the router has. One
+// that comes after the answer to a later table, up to the last, is no news: two may be
+// answered at once. After one beyond the last it is: the decider has begun anew.
+func (a routerAnswers) take(o *control.Outcome, last uint64) {
 	if a[o.By] == nil {
 		a[o.By] = map[string]RouterStatus{}
 	}
@@ -212,7 +218,11 @@ func (a routerAnswers) take(o *control.Outcome) {
 		targets = slices.Collect(maps.Keys(a[o.By]))
 	}
 	for _, target := range targets {
-		r := RouterStatus{By: o.By, Target: target, Epoch: o.Epoch, Status: o.Status, Reason: o.Reason, At: o.At.UTC(), InForce: a[o.By][target].InForce}
+		before := a[o.By][target]
+		if o.Epoch < before.Epoch && before.Epoch <= last {
+			continue
+		}
+		r := RouterStatus{By: o.By, Target: target, Epoch: o.Epoch, Status: o.Status, Reason: o.Reason, At: o.At.UTC(), InForce: before.InForce}
 		switch {
 		case o.Status == control.Done || o.Status == control.AlreadyApplied:
 			r.InForce = o.Epoch

@@ -144,6 +144,33 @@ func TestStatusOfTables(t *testing.T) {
 	}
 }
 
+// TestAnswersOutOfOrder: an answer to an earlier table than one that was answered says
+// nothing of what is in force, unless the decider counts anew.
+func TestAnswersOutOfOrder(t *testing.T) {
+	t.Parallel()
+	x := &steered{t, bustest.Client(t, bustest.Start(t))}
+	x.decide(0, control.Act)
+	x.order(0, "web", 5, control.Act, "LowerDelay", map[string]float64{"cart": 1})
+	x.order(1, "web", 6, control.Act, "LowerDelay", map[string]float64{"cart": 0})
+	x.answer("late", "router", 6, control.Done, "")
+	x.answer("late", "router", 5, control.Refused, "older-epoch")
+	x.answer("beside", "router", 6, control.Done, "")
+	x.answer("beside", "router", 5, control.Done, "")
+	_, text := x.status(time.Now())
+	if want := "    router beside router: epoch 6 done\n    router late router: epoch 6 done\n"; !strings.Contains(text, want) {
+		t.Errorf("%q is missing in\n%s", want, text)
+	}
+	x.order(2, "web", 1, control.Act, "LowerDelay", map[string]float64{"cart": 1})
+	x.answer("late", "router", 1, control.Refused, "older-epoch")
+	if _, text := x.status(time.Now()); !strings.Contains(text, "    router late router: epoch 1 refused older-epoch; in force there: 6\n") {
+		t.Errorf("of a decider that counts anew:\n%s", text)
+	}
+	got, err := TableOf(t.Context(), x.c, control.Split, "web")
+	if err != nil || len(got.Routers) != 2 || got.Routers[1].Epoch != 1 || got.Routers[1].InForce != 6 {
+		t.Errorf("table %+v, %v", got, err)
+	}
+}
+
 // TestTablesOfAReplayHaveNoAge: its time is that of the recording.
 func TestTablesOfAReplayHaveNoAge(t *testing.T) {
 	t.Parallel()
