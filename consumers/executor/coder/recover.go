@@ -25,20 +25,13 @@ func (c *Coder) openState(ctx context.Context) error {
 	if err := os.MkdirAll(c.o.State, 0o750); err != nil {
 		return fmt.Errorf("state: %w", err)
 	}
-	left, err := filepath.Glob(filepath.Join(c.o.State, "body-*"))
-	for _, name := range left {
-		err = errors.Join(err, os.Remove(name)) // a spooled body of a dead process
-	}
-	if err != nil {
-		return fmt.Errorf("state: %w", err)
-	}
 	path := filepath.Join(c.o.State, catalogFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && c.o.Adopt {
 		if err := c.rebuild(ctx, path); err != nil {
 			return err
 		}
 	}
-	err = c.openCatalog(ctx, path)
+	err := c.openCatalog(ctx, path)
 	if errors.Is(err, shipping.ErrOwned) && c.o.Adopt {
 		if err := os.Rename(path, path+".replaced"); err != nil {
 			return fmt.Errorf("state: %w", err)
@@ -79,6 +72,9 @@ func (c *Coder) openCatalog(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return fmt.Errorf("state: %w", err)
 	}
+	if err := c.tidy(); err != nil {
+		return errors.Join(fmt.Errorf("state: %w", err), c.catalog.Close())
+	}
 	c.shipper, err = shipping.New(shipping.Options{
 		Catalog: c.catalog, Clock: c.o.Clock, Interval: c.o.LogEvery, Logger: &c.log,
 		Need: c.logNeed(), Patience: c.o.TaskTimeout, Stores: c.chunkStores(),
@@ -91,6 +87,24 @@ func (c *Coder) openCatalog(ctx context.Context, path string) (err error) {
 	}
 	if err := c.openCoding(); err != nil {
 		return errors.Join(err, c.catalog.Close())
+	}
+	return nil
+}
+
+// tidy removes what a dead process was writing in the folder of the state: bodies that it
+// spooled, and files that were not whole yet. The catalog is open, so that no other one
+// lives.
+func (c *Coder) tidy() error {
+	for _, pattern := range []string{"body-*", ".new-*"} {
+		left, err := filepath.Glob(filepath.Join(c.o.State, pattern))
+		if err != nil {
+			return err
+		}
+		for _, name := range left {
+			if err := os.Remove(name); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
