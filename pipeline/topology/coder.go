@@ -105,6 +105,14 @@ func (c *Coder) start(ctx context.Context, v *alone, x *config.Coder) (_ string,
 	if err != nil {
 		return "", err
 	}
+	requests, err := newRequestMeter(v.registry, x.Name, log)
+	if err != nil {
+		return "", err
+	}
+	door, err := c.front(x, requests.observe)
+	if err != nil {
+		return "", fmt.Errorf("coder %s: %w", x.Name, err)
+	}
 	stores, err := openBlobs(ctx, v, x)
 	if err != nil {
 		return "", err
@@ -119,13 +127,16 @@ func (c *Coder) start(ctx context.Context, v *alone, x *config.Coder) (_ string,
 	part := c.part("coder")
 	o.Chooser, o.Metrics, o.Logger, o.Observe = chooser, meter, &part, log.Task
 	if one, err = coder.Open(ctx, o); err != nil {
+		if errors.Is(err, coder.ErrOwner) {
+			err = fmt.Errorf("%w: start with the --state of that instance, or with --adopt, which reads its catalog back from the stores and ends it if it runs", err)
+		}
 		return "", fmt.Errorf("coder %s: %w", x.Name, err)
 	}
 	undo = append(undo, one.Close)
 	if err := meter.watch(v.registry, one); err != nil {
 		return "", err
 	}
-	where, all, err := c.doors(v, x, one, chooser, log)
+	where, all, err := c.doors(v, x, door, one, chooser)
 	if err != nil {
 		return "", err
 	}

@@ -4,14 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net/http"
 
 	"penstock/consumers/executor/coder"
 	"penstock/consumers/executor/coder/admin"
 	"penstock/consumers/executor/coder/codes"
-	"penstock/consumers/executor/coder/queue"
 	"penstock/consumers/executor/coder/s3front"
-	"penstock/consumers/executor/coder/tasklog"
 	"penstock/infra/clock"
 	"penstock/infra/errorkind"
 	"penstock/pipeline/config"
@@ -19,8 +16,9 @@ import (
 
 // doors opens the S3 API and the operator's, and returns where they answer and how the
 // coder is scrubbed so that the operator sees it.
-func (c *Coder) doors(v *alone, x *config.Coder, one *coder.Coder, chooser *codes.Chooser, log *tasklog.Log) (string, scrub, error) {
-	front, err := c.front(x, one, log)
+func (c *Coder) doors(v *alone, x *config.Coder, o s3front.Options, one *coder.Coder, chooser *codes.Chooser) (string, scrub, error) {
+	o.Coder = one
+	front, err := s3front.New(o)
 	if err != nil {
 		return "", nil, fmt.Errorf("coder %s: %w", x.Name, err)
 	}
@@ -37,11 +35,11 @@ func (c *Coder) doors(v *alone, x *config.Coder, one *coder.Coder, chooser *code
 		return "", nil, err
 	}
 	part := c.part("admin")
-	o := admin.Options{Coder: one, Codes: chooser, Listen: x.Admin, Name: x.Name, Layout: x.LayoutName(), Logger: &part}
+	ao := admin.Options{Coder: one, Codes: chooser, Listen: x.Admin, Name: x.Name, Layout: x.LayoutName(), Logger: &part}
 	if token != "" {
-		o.Tokens = []string{token}
+		ao.Tokens = []string{token}
 	}
-	desk, err := admin.New(o)
+	desk, err := admin.New(ao)
 	if err != nil {
 		return "", nil, fmt.Errorf("coder %s: %w", x.Name, err)
 	}
@@ -50,40 +48,23 @@ func (c *Coder) doors(v *alone, x *config.Coder, one *coder.Coder, chooser *code
 	return where + ", status at http://" + desk.Addr(), all, nil
 }
 
-// front makes the S3 API.
-func (c *Coder) front(x *config.Coder, one *coder.Coder, log *tasklog.Log) (*s3front.Front, error) {
-	keys, err := s3front.ReadKeys(x.KeysFile)
-	if err != nil {
-		return nil, errorkind.Errorf(ErrOptions, "keys_file: %w", err)
-	}
+// front is who may come in by the S3 API, and how. It reads all files that it needs: what
+// is wrong with one shows before the stores are claimed.
+func (c *Coder) front(x *config.Coder, observe func(s3front.Request)) (o s3front.Options, err error) {
 	part := c.part("front")
-	o := s3front.Options{Coder: one, Keys: keys, Listen: x.Listen, Region: x.Region, Public: x.Public, Logger: &part, Observe: logged(log)}
+	o = s3front.Options{Listen: x.Listen, Region: x.Region, Public: x.Public, Logger: &part, Observe: observe}
+	if o.Keys, err = s3front.ReadKeys(x.KeysFile); err != nil {
+		return o, errorkind.Errorf(ErrOptions, "keys_file: %w", err)
+	}
 	if o.Region == "" {
 		o.Region = "us-east-1"
 	}
 	if x.TLS.Cert != "" {
 		cert, err := newCertificate(x.TLS.Cert, x.TLS.Key, clock.System(), part)
 		if err != nil {
-			return nil, fmt.Errorf("tls: %w", err)
+			return o, fmt.Errorf("tls: %w", err)
 		}
 		o.TLS = &tls.Config{GetCertificate: cert.get, MinVersion: tls.VersionTLS12}
 	}
-	return s3front.New(o)
-}
-
-// logged tells the log of the requests that read or write objects.
-func logged(log *tasklog.Log) func(s3front.Request) {
-	return func(r s3front.Request) {
-		q := tasklog.Request{Op: queue.Read, Bytes: r.Sent, Service: r.Took, Status: r.Status}
-		switch r.Operation {
-		case "GetObject":
-		case "PutObject", "UploadPart":
-			q.Op, q.Bytes = queue.Write, r.Received
-		default:
-			return // It moves no content.
-		}
-		if r.Status < http.StatusBadRequest || r.Status >= http.StatusInternalServerError {
-			log.Request(q)
-		}
-	}
+	return o, nil
 }
