@@ -43,6 +43,8 @@ type Coder struct {
 	surveyed wholefile.JSON[surveyed]
 	unseen   atomic.Int64 // versions that are to be looked at yet
 
+	unreadable unreadable
+
 	ctx    context.Context // of everything that goes on behind calls
 	cancel context.CancelCauseFunc
 
@@ -235,7 +237,8 @@ func (c *Coder) Stats(context.Context) (Stats, error) {
 	out := Stats{
 		Buckets: s.Buckets, Objects: s.Objects, Bytes: s.Bytes, Uploads: s.Uploads,
 		Staged: s.Staged, Lacking: s.Lacking, Unseen: unseen, Unintended: s.Staged + s.Lacking + unseen, Deletes: s.Deletes,
-		Backlog: q.Backlog, Connections: q.InUse, Limit: c.o.Connections,
+		Unreadable: c.unreadable.count(),
+		Backlog:    q.Backlog, Connections: q.InUse, Limit: c.o.Connections,
 	}
 	for _, one := range c.stores {
 		out.Stores = append(out.Stores, one.health())

@@ -79,6 +79,7 @@ func (c *Coder) fetchSegment(ctx context.Context, v *held, d *object.Decoder, p 
 	if errors.Is(err, ErrTooFew) {
 		err = f.later(ctx, err, background)
 	}
+	f.lost(err)
 	f.report()
 	return err
 }

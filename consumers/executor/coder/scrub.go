@@ -19,6 +19,8 @@ type scrubbing struct {
 	report   Report
 	progress Progress
 	tell     func(Progress)
+	number   uint64 // see unreadable
+	beyond   int64
 }
 
 // Scrub reads every strip of every version and says what is wrong; with Repair it makes
@@ -31,28 +33,34 @@ func (c *Coder) Scrub(ctx context.Context, o ScrubOptions, progress func(Progres
 		return Report{}, err
 	}
 	defer leave()
-	s := &scrubbing{c: c, o: o, tell: progress, report: Report{Faults: make(map[string]int64)}}
-	now := c.catalog.Stats()
+	s := &scrubbing{c: c, o: o, tell: progress, report: Report{Faults: make(map[string]int64)}, number: c.unreadable.begin()}
+	err = s.versions(ctx)
+	s.end(err == nil)
+	if err == nil && o.Orphans {
+		err = s.orphans(ctx)
+	}
+	return s.report, err
+}
+
+// versions looks at all of them.
+func (s *scrubbing) versions(ctx context.Context) error {
+	now := s.c.catalog.Stats()
 	s.progress.VersionsTotal, s.progress.BytesTotal = now.Versions, now.Bytes+now.PartBytes
 	for after := ""; ; {
-		ids, err := c.catalog.Versions(after, page)
+		ids, err := s.c.catalog.Versions(after, page)
 		if err != nil {
-			return s.report, catalogError(err)
+			return catalogError(err)
 		}
 		for _, id := range ids {
 			after = id
 			if err := s.version(ctx, id); err != nil {
-				return s.report, err
+				return err
 			}
 		}
 		if len(ids) < page {
-			break
+			return nil
 		}
 	}
-	if o.Orphans {
-		err = s.orphans(ctx)
-	}
-	return s.report, err
 }
 
 // version looks at one version.
@@ -149,7 +157,7 @@ func (s *scrubbing) look(ctx context.Context, v *held) (bad []int, err error) {
 		found.unreadable = true
 		s.report.Faults["mismatch"]++
 	}
-	return s.add(v, &found), nil
+	return s.add(v, &found)
 }
 
 // inspection is what a scrub has found in a version.
@@ -161,9 +169,11 @@ type inspection struct {
 }
 
 // add adds what was found to the report, and gives the blobs to write anew.
-func (s *scrubbing) add(v *held, found *inspection) []int {
+func (s *scrubbing) add(v *held, found *inspection) ([]int, error) {
 	if found.unreadable {
-		s.report.Unreadable++
+		if err := s.lost(v, len(found.unreached) > 0); err != nil {
+			return nil, err
+		}
 	}
 	_, per := v.Shape.Strips(0)
 	for _, n := range found.lost {
@@ -178,7 +188,7 @@ func (s *scrubbing) add(v *held, found *inspection) []int {
 			bad = append(bad, i)
 		}
 	}
-	return bad
+	return bad, nil
 }
 
 // segment reads all strips of a segment. It says how many bytes that were.

@@ -232,8 +232,10 @@ type Report struct {
 	Lacking int64 `json:"lacking"`
 	// Unreachable counts blobs whose stores didn't answer: nothing is known of them.
 	Unreachable int64 `json:"unreachable"`
-	// Unreadable counts versions of which too few strips are whole.
-	Unreadable int64 `json:"unreadable"`
+	// Unreadable counts versions of which too few strips are whole, and Lost names up to
+	// 1,000 of them, by bucket, key, upload, part and version.
+	Unreadable int64  `json:"unreadable"`
+	Lost       []Name `json:"lost,omitempty"`
 	// Repaired counts blobs that were written anew, Failed those that could not be.
 	Repaired int64 `json:"repaired"`
 	Failed   int64 `json:"failed"`
@@ -242,6 +244,22 @@ type Report struct {
 	// Orphans counts blobs that nothing names, and Deleted those that were removed.
 	Orphans int64 `json:"orphans"`
 	Deleted int64 `json:"deleted"`
+}
+
+// Name says what a version is the content of.
+type Name struct {
+	// Bucket is empty if nothing names the version any more: it was overwritten or
+	// deleted meanwhile.
+	Bucket string `json:"bucket"`
+	Key    string `json:"key"`
+	// Version is the coder's id of it. The parts of an object have one each.
+	Version string `json:"version"`
+	// Part is the number of the part that it is, 0 for all of an object. Upload is set
+	// while the upload that it is a part of is under way.
+	Part   int    `json:"part,omitempty"`
+	Upload string `json:"upload,omitempty"`
+	// Unsure tells that some of its stores didn't answer, which may have what lacks.
+	Unsure bool `json:"unsure,omitempty"`
 }
 
 // Stats are a coder's figures at an instant.
@@ -254,6 +272,10 @@ type Stats struct {
 	// and Unseen, which after a start with another coding, or fewer stores, nobody has
 	// looked at yet.
 	Unintended, Staged, Lacking, Unseen int64
+	// Unreadable counts versions of which too few strips are whole though all their stores
+	// answered: those that the last scrub found, and those that reads have found since it
+	// began. It is of this process; a scrub that finds none sets it to 0.
+	Unreadable int64
 	// Deletes counts blobs that wait to be deleted.
 	Deletes int64
 	// Backlog is how many requests wait, Connections how many of Limit are in use.
