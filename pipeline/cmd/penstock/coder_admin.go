@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -71,6 +72,10 @@ func (c *coderStatusCmd) Run(con *console) error {
 
 func printCoder(w io.Writer, s *admin.Status) {
 	fmt.Fprintf(w, "coder %s, layout %s: %d objects in %d buckets, %s\n", s.Coder, s.Layout, s.Objects, s.Buckets, report.Bytes(s.Bytes))
+	if s.Unreadable > 0 {
+		fmt.Fprintf(w, "UNREADABLE: %d versions, of which too few strips are whole though all their stores answered\n", s.Unreadable)
+	}
+	printLastScrub(w, s)
 	fmt.Fprintf(w, "codes now: read (%d,%d), write (%d,%d), ", s.Read.N, s.Read.K, s.Write.N, s.Write.K)
 	if s.Epoch == 0 {
 		fmt.Fprintln(w, "by the default: the bus holds no table for it")
@@ -94,9 +99,64 @@ func printCoder(w io.Writer, s *admin.Status) {
 		p := s.Scrub.Progress
 		fmt.Fprintf(w, "scrub: under way, %d of %d versions\n", p.Versions, p.VersionsTotal)
 	}
-	if s.LastScrub != nil && s.LastScrub.Report != nil {
-		fmt.Fprintf(w, "last scrub: %s\n", scrubText(s.LastScrub.Report))
+}
+
+// printLastScrub says what the last scrub found, and as a fault what it left.
+func printLastScrub(w io.Writer, s *admin.Status) {
+	last := s.LastScrub
+	if last == nil || last.Report == nil {
+		return
 	}
+	ended := last.Began.Add(time.Duration(last.Seconds * float64(time.Second)))
+	when := fmt.Sprintf("ended %s, %s ago", ended.UTC().Format(time.RFC3339), s.Now.Sub(ended).Round(time.Second))
+	if !last.Repair {
+		when += ", without repair"
+	}
+	if last.Error != "" {
+		when += ", before all was looked at: " + last.Error
+	}
+	if leftBy(last.Report, last.Repair) == 0 {
+		fmt.Fprintf(w, "last scrub: %s (%s)\n", scrubText(last.Report), when)
+		return
+	}
+	fmt.Fprintf(w, "LAST SCRUB FOUND %s; of %s (%s)\n", strings.Join(findings(last.Report), ", "), lookedAt(last.Report), when)
+	printLost(w, last.Report)
+}
+
+// maxPrinted is how many unreadable versions are printed; JSON has all that the coder names.
+const maxPrinted = 20
+
+// printLost names the versions that a scrub found unreadable.
+func printLost(w io.Writer, r *coder.Report) {
+	printed := r.Lost[:min(len(r.Lost), maxPrinted)]
+	for _, n := range printed {
+		fmt.Fprintf(w, "UNREADABLE %s\n", lostText(&n))
+	}
+	if more := r.Unreadable - int64(len(printed)); more > 0 {
+		fmt.Fprintf(w, "UNREADABLE and %d more: --json names %d in all\n", more, len(r.Lost))
+	}
+}
+
+// lostText is bucket/key and what of it; what a terminal would not show as it is, quoted.
+func lostText(n *coder.Name) string {
+	text := n.Bucket + "/" + n.Key
+	if quoted := strconv.Quote(text); quoted != `"`+text+`"` {
+		text = quoted
+	}
+	if n.Part > 0 {
+		text += fmt.Sprintf(" part %d", n.Part)
+	}
+	if n.Upload != "" {
+		text += fmt.Sprintf(" of upload %s under way", n.Upload)
+	}
+	text += ", version " + n.Version
+	if n.Bucket == "" {
+		text += ": overwritten or deleted meanwhile"
+	}
+	if n.Unsure {
+		text += ": some of its stores did not answer"
+	}
+	return text
 }
 
 type coderScrubCmd struct {
@@ -132,12 +192,21 @@ func (c *coderScrubCmd) Run(con *console) error {
 		}
 	} else {
 		fmt.Fprintln(con.out, scrubText(&r))
+		printLost(con.out, &r)
 	}
 	return leftOf(&r, c.Repair)
 }
 
 // leftOf is an error if a scrub has left anything that is not as it should be.
 func leftOf(r *coder.Report, repair bool) error {
+	if leftBy(r, repair) == 0 {
+		return nil
+	}
+	return fmt.Errorf("not all is as it should be: %s", scrubText(r))
+}
+
+// leftBy counts what a scrub has left that is not as it should be.
+func leftBy(r *coder.Report, repair bool) int64 {
 	left := r.Unreachable + r.Unreadable + r.Failed
 	if !repair {
 		left += r.Lacking + r.Orphans
@@ -145,18 +214,22 @@ func leftOf(r *coder.Report, repair bool) error {
 			left += n
 		}
 	}
-	if left == 0 {
-		return nil
-	}
-	return fmt.Errorf("not all is as it should be: %s", scrubText(r))
+	return left
 }
 
-// scrubText says what a scrub found.
+// scrubText says what a scrub looked at and found.
 func scrubText(r *coder.Report) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d versions, %s read", r.Versions, report.Bytes(r.Bytes))
+	return strings.Join(append([]string{lookedAt(r)}, findings(r)...), ", ")
+}
+
+func lookedAt(r *coder.Report) string {
+	return fmt.Sprintf("%d versions, %s read", r.Versions, report.Bytes(r.Bytes))
+}
+
+// findings says what a scrub found and did, nothing of stores that are whole.
+func findings(r *coder.Report) (all []string) {
 	for _, kind := range slices.Sorted(maps.Keys(r.Faults)) {
-		fmt.Fprintf(&b, ", %d strips %s", r.Faults[kind], kind)
+		all = append(all, fmt.Sprintf("%d strips %s", r.Faults[kind], kind))
 	}
 	for _, part := range [...]struct {
 		n    int64
@@ -172,8 +245,8 @@ func scrubText(r *coder.Report) string {
 		{r.Failed, "blobs that could not be repaired"},
 	} {
 		if part.n > 0 {
-			fmt.Fprintf(&b, ", %d %s", part.n, part.what)
+			all = append(all, fmt.Sprintf("%d %s", part.n, part.what))
 		}
 	}
-	return b.String()
+	return all
 }

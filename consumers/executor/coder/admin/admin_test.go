@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +170,38 @@ func TestStatusAndScrub(t *testing.T) {
 		if err != nil || s.Scrub != nil || s.LastScrub == nil || s.LastScrub.Repair != repair || s.LastScrub.Report.Lacking != r.Lacking || s.LastScrub.Progress.Versions != 5 {
 			t.Errorf("status %d: %+v, %v", i, s.LastScrub, err)
 		}
+	}
+}
+
+// TestLostIsTold: what a scrub finds unreadable is named in its report, and stays in the
+// status until another one finds none.
+func TestLostIsTold(t *testing.T) {
+	t.Parallel()
+	w := setup(t, nil)
+	w.put(t, "a/b", 1000)
+	for _, s := range w.stores[:2] {
+		blobs, err := s.List(t.Context(), "objects/b/", "", 10)
+		if err != nil || len(blobs) != 1 {
+			t.Fatal(blobs, err)
+		}
+		if err := s.Delete(t.Context(), blobs[0].Key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := w.client.Scrub(t.Context(), coder.ScrubOptions{}, nil)
+	if err != nil || r.Unreadable != 1 || len(r.Lost) != 1 || r.Lost[0].Bucket != "bucket" || r.Lost[0].Key != "a/b" || r.Lost[0].Version == "" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	s, err := w.client.Status(t.Context())
+	if err != nil || s.Unreadable != 1 || s.LastScrub == nil || !slices.Equal(s.LastScrub.Report.Lost, r.Lost) {
+		t.Errorf("%+v, %v", s, err)
+	}
+	w.put(t, "a/b", 1000)
+	if _, err := w.client.Scrub(t.Context(), coder.ScrubOptions{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := w.client.Status(t.Context()); err != nil || s.Unreadable != 0 || len(s.LastScrub.Report.Lost) != 0 {
+		t.Errorf("%+v, %v", s, err)
 	}
 }
 

@@ -24,8 +24,9 @@ type Client struct {
 	HTTP *http.Client
 }
 
-// maxAnswer bounds what is read of an answer, or of a line of one.
-const maxAnswer = 4 << 20
+// maxAnswer bounds what is read of an answer, or of a line of one: a report names many
+// versions, whose keys may be long.
+const maxAnswer = 16 << 20
 
 // Status returns what the coder is at. The error wraps ErrRefused if it says no.
 func (c *Client) Status(ctx context.Context) (s Status, err error) {

@@ -25,6 +25,9 @@ type Status struct {
 	Staged     int64 `json:"staged"`
 	Lacking    int64 `json:"lacking"`
 	Unseen     int64 `json:"unseen"`
+	// Unreadable counts versions that the last scrub, or reads since it began, found
+	// unreadable though all their stores answered.
+	Unreadable int64 `json:"unreadable"`
 	// Deletes counts blobs that wait to be deleted.
 	Deletes int64 `json:"deletes"`
 
@@ -98,6 +101,7 @@ type Codes interface {
 func (s *Status) fill(c *coder.Stats) {
 	s.Buckets, s.Objects, s.Bytes, s.Uploads = c.Buckets, c.Objects, c.Bytes, c.Uploads
 	s.Unintended, s.Staged, s.Lacking, s.Unseen, s.Deletes = c.Unintended, c.Staged, c.Lacking, c.Unseen, c.Deletes
+	s.Unreadable = c.Unreadable
 	s.Backlog, s.Connections, s.Limit = c.Backlog, c.Connections, c.Limit
 	s.Stores = []Store{}
 	for _, h := range c.Stores {
