@@ -154,11 +154,11 @@ func TestMemoryLine(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	waited := make(chan error, 1)
-	go func() { _, err := m.take(ctx, object.SharedCoding(), 10, 1); waited <- err }()
+	go func() { _, err := m.take(ctx, object.SharedCoding(), 1<<20, 1); waited <- err }()
 	for m.waiting.Load() == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := m.take(t.Context(), object.SharedCoding(), 10, 1); !errors.Is(err, ErrBusy) {
+	if _, err := m.take(t.Context(), object.SharedCoding(), 1<<20, 1); !errors.Is(err, ErrBusy) {
 		t.Error(err)
 	}
 	if all.more() || m.spare() {
