@@ -66,6 +66,12 @@ func (b *storage) fault(ctx context.Context, err error, s subject) error {
 	if errors.As(err, &already) {
 		return already
 	}
+	if errors.Is(err, context.Canceled) && living(ctx).Err() != nil {
+		// Nobody reads it: the client has gone, or the server ends. It says nothing of
+		// objects and stores either.
+		b.log.Debug().Err(err).Str("bucket", s.bucket).Str("key", s.key).Msg("a client of S3 has gone")
+		return unavailable("The request was cancelled.")
+	}
 	for _, a := range answers {
 		if errors.Is(err, a.of) {
 			if errors.Is(err, coder.ErrTooFew) {
@@ -73,10 +79,6 @@ func (b *storage) fault(ctx context.Context, err error, s subject) error {
 			}
 			return a.is(s)
 		}
-	}
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		// Nobody reads it: the client has gone, or the server ends.
-		return unavailable("The request was cancelled.")
 	}
 	b.log.Error().Err(err).Str("bucket", s.bucket).Str("key", s.key).Msg("a request of S3 failed")
 	return s3err.GetAPIError(s3err.ErrInternalError)

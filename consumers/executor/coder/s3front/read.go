@@ -61,7 +61,7 @@ func (b *storage) GetObject(ctx context.Context, in *s3.GetObjectInput) (*s3.Get
 	}
 	o := &r.Object
 	out := &s3.GetObjectOutput{
-		AcceptRanges: ref("bytes"), Body: reading{r, b}, ContentLength: &r.Length, ETag: quoted(o.ETag),
+		AcceptRanges: ref("bytes"), Body: reading{r, b, living(ctx)}, ContentLength: &r.Length, ETag: quoted(o.ETag),
 		LastModified: &o.Modified, Metadata: o.Metadata, StorageClass: types.StorageClassStandard,
 		CacheControl: some(o.Headers.CacheControl), ContentDisposition: some(o.Headers.ContentDisposition),
 		ContentEncoding: some(o.Headers.ContentEncoding), ContentLanguage: some(o.Headers.ContentLanguage),
@@ -79,14 +79,15 @@ func (b *storage) GetObject(ctx context.Context, in *s3.GetObjectInput) (*s3.Get
 type reading struct {
 	*coder.Reader
 
-	b *storage
+	b   *storage
+	ctx context.Context // of the request
 }
 
 // Read implements io.Reader.
 func (r reading) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = r.b.fault(context.Background(), err, subject{bucket: r.Bucket, key: r.Key})
+		err = r.b.fault(r.ctx, err, subject{bucket: r.Bucket, key: r.Key})
 	}
 	return n, err
 }
