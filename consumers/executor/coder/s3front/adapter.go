@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -63,7 +64,7 @@ func newScratch() *scratch { return &scratch{reader: bufio.NewReaderSize(nil, 2*
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := f.o.Clock.Now()
 	q := &request{http: r, more: http.Header{}}
-	q.raw = &rawBody{r: r.Body, control: http.NewResponseController(w), idle: f.o.Idle, clock: f.o.Clock}
+	q.raw = &rawBody{r: r.Body, control: http.NewResponseController(w), pace: pace{idle: f.o.Idle, rate: f.o.Rate}, clock: f.o.Clock}
 	sc, _ := f.scratch.Get().(*scratch)
 	a := &answer{w: w, q: q, ctx: &sc.ctx}
 	defer f.ended(a, sc, began)
@@ -73,6 +74,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// What of the body nobody read net/http reads, if it is little, or closes the
 	// connection; it is never taken for a request. That must not take for ever either.
 	q.raw.hurry()
+	restart(r.Context())
 	a.write()
 }
 
@@ -235,6 +237,9 @@ func codeOf(err error) string {
 	var s3 s3err.S3Error
 	if errors.As(err, &s3) {
 		return s3.BaseError().Code
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return tooSlow
 	}
 	return "Cut"
 }

@@ -327,7 +327,7 @@ func TestSlowClients(t *testing.T) {
 	w := serve(t, e, func(o *Options) { o.Idle = 300 * time.Millisecond })
 	b := w.bucket("a-bucket")
 	r := put("/"+b+"/k", "data")
-	r.payload, r.length = "UNSIGNED-PAYLOAD", ref(int64(1000))
+	r.payload, r.length = "UNSIGNED-PAYLOAD", ref(int64(1<<20))
 	c, in := w.dial()
 	if _, err := c.Write(r.signed(t, w.front.Addr())); err != nil {
 		t.Fatal(err)
@@ -338,7 +338,7 @@ func TestSlowClients(t *testing.T) {
 	if _, err := in.ReadByte(); err == nil {
 		t.Error("the connection stays")
 	}
-	// One byte now and then is too little as well.
+	// Some bytes now and then, 2 KB a second, are too little as well.
 	c, in = w.dial()
 	text := r.signed(t, w.front.Addr())
 	if _, err := c.Write(text); err != nil {
@@ -346,7 +346,7 @@ func TestSlowClients(t *testing.T) {
 	}
 	go func() {
 		for range 100 {
-			if _, err := c.Write([]byte("x")); err != nil {
+			if _, err := c.Write(make([]byte, 100)); err != nil {
 				return
 			}
 			time.Sleep(50 * time.Millisecond) // the client's pace is what is tried
@@ -367,7 +367,7 @@ func TestSlowClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := w.await(before + 1)
-	if last := seen[len(seen)-1]; last.Operation != "GetObject" || last.Status != 0 || last.Code == "" {
+	if last := seen[len(seen)-1]; last.Operation != "GetObject" || last.Status != 0 || last.Code != tooSlow {
 		t.Errorf("a client that reads nothing: %+v", last)
 	}
 }

@@ -55,6 +55,7 @@ func New(o Options) (*Front, error) {
 	h := server.HTTP
 	h.MaxHeaderBytes = maxRead - 4<<10 // net/http adds 4 KiB of its own
 	h.ReadHeaderTimeout, h.ReadTimeout, h.WriteTimeout, h.IdleTimeout = headerTimeout, 0, 0, pauseTimeout
+	h.ConnContext = withConn
 	// One connection has one request at a time, which all limits here go by.
 	h.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}
 	f.server = server

@@ -18,6 +18,7 @@ import (
 const (
 	defaultConnections = 512
 	defaultIdle        = 30 * time.Second
+	defaultRate        = 64 << 10
 	defaultStop        = 10 * time.Second
 	headerTimeout      = 10 * time.Second
 	pauseTimeout       = 75 * time.Second // between requests of a connection
@@ -51,6 +52,10 @@ type Options struct {
 	// Idle is how long a client may send, or take, nothing in the middle of a body.
 	// Defaults to 30 s.
 	Idle time.Duration
+	// Rate is the least bytes a second that a client sends, or takes, of a body. It may be
+	// behind that by Idle: by as much time as it was waited for in excess of what the bytes
+	// would have taken. Time that we need ourselves doesn't count. Defaults to 64 KiB.
+	Rate int64
 	// Stop is how long running requests may take after the end. Defaults to 10 s.
 	Stop time.Duration
 
@@ -89,7 +94,7 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: no coder", ErrOptions)
 	case o.Region == "":
 		return fmt.Errorf("%w: no region", ErrOptions)
-	case o.Connections < 0 || o.Idle < 0 || o.Stop < 0:
+	case o.Connections < 0 || o.Idle < 0 || o.Rate < 0 || o.Stop < 0:
 		return fmt.Errorf("%w: negative limit", ErrOptions)
 	}
 	if o.TLS == nil && !o.Public && !address.IsLoopback(host) {
@@ -97,6 +102,7 @@ func (o *Options) check() error {
 	}
 	o.Connections = cmp.Or(o.Connections, defaultConnections)
 	o.Idle = cmp.Or(o.Idle, defaultIdle)
+	o.Rate = cmp.Or(o.Rate, defaultRate)
 	o.Stop = cmp.Or(o.Stop, defaultStop)
 	if o.Clock == nil {
 		o.Clock = clock.System()

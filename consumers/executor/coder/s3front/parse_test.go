@@ -66,6 +66,7 @@ func TestOptions(t *testing.T) {
 		"a key of another name": {func(o *Options) { o.Keys = Keys{"abc": testKeys()[access]} }, ErrOptions},
 		"no port":               {func(o *Options) { o.Listen = "127.0.0.1" }, ErrOptions},
 		"below nothing":         {func(o *Options) { o.Idle = -1 }, ErrOptions},
+		"a rate below nothing":  {func(o *Options) { o.Rate = -1 }, ErrOptions},
 		"off loopback":          {func(o *Options) { o.Listen = "0.0.0.0:0" }, ErrDoor},
 		"everywhere":            {func(o *Options) { o.Listen = ":0" }, ErrDoor},
 		"said so":               {func(o *Options) { o.Listen, o.Public = "0.0.0.0:0", true }, nil},

@@ -16,20 +16,14 @@ import (
 type rawBody struct {
 	r       io.Reader
 	control *http.ResponseController
-	idle    time.Duration
+	pace    pace
 	clock   clock.Clock
-	// left is what is to come, below 0 when it wasn't said; n what came, waited the time
-	// that it was waited for.
+	// left is what is to come, below 0 when it wasn't said; n what came.
 	left, n int64
-	waited  time.Duration
 	// err is S3's error of a body that isn't whole, done that it is.
 	err  error
 	done bool
 }
-
-// floor is the least bytes a second that a client sends, counted from the first idle
-// time on: one that sends a byte now and then would hold its connection for ever.
-const floor = 1 << 10
 
 // Read implements io.Reader. After an error every Read has it. io.EOF is only given for
 // a body that is whole.
@@ -41,11 +35,10 @@ func (b *rawBody) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	now := b.clock.Now()
-	patience := min(b.idle, b.idle+time.Duration(b.n/floor)*time.Second-b.waited)
 	// A connection that can't have deadlines has none anyway: then it is closed.
-	_ = b.control.SetReadDeadline(now.Add(patience))
+	_ = b.control.SetReadDeadline(now.Add(b.pace.patience()))
 	n, err := b.r.Read(p)
-	b.waited += b.clock.Now().Sub(now)
+	b.pace.moved(n, b.clock.Now().Sub(now))
 	b.n += int64(n)
 	switch {
 	case err == nil:
@@ -58,7 +51,7 @@ func (b *rawBody) Read(p []byte) (int, error) {
 		return n, io.EOF
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		b.err = s3err.APIError{
-			Code: "RequestTimeout", HTTPStatusCode: http.StatusBadRequest,
+			Code: tooSlow, HTTPStatusCode: http.StatusBadRequest,
 			Description: "Your socket connection to the server was not read from or written to within the timeout period.",
 		}
 	default:
@@ -70,6 +63,6 @@ func (b *rawBody) Read(p []byte) (int, error) {
 // hurry bounds how long the rest of a body may take that nobody wants.
 func (b *rawBody) hurry() {
 	if !b.done && b.left != 0 {
-		_ = b.control.SetReadDeadline(b.clock.Now().Add(min(b.idle, headerTimeout)))
+		_ = b.control.SetReadDeadline(b.clock.Now().Add(min(b.pace.idle, headerTimeout)))
 	}
 }
