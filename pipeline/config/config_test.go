@@ -177,6 +177,25 @@ func TestNotesOnAnInternalListenerOffLoopback(t *testing.T) {
 	}
 }
 
+// TestNotesOnACapBelowOneRead: the price of one request is the least that a read costs.
+func TestNotesOnACapBelowOneRead(t *testing.T) {
+	site := "sites: [{name: a, lat: 1, lon: 2, capacity: 1MB/h}]\n"
+	coder := "coders: [{name: objects, site: a, listen: \"127.0.0.1:9200\", keys_file: keys, stores: [{name: x, url: \"dir:x\"}]}]\n"
+	for text, noted := range map[string]bool{
+		coder: false, coder + "coding: {max_read_price: 0.39}\n": true, coder + "coding: {max_read_price: 0.4}\n": false,
+		coder + "coding: {max_read_price: 0.4}\nprices: {store_reads: 0.5}\n": true, coder + "coding: {max_read_price: 0.1}\nprices: {store_reads: 0}\n": false,
+		"coding: {max_read_price: 0.1}\n": false,
+	} {
+		c, err := Read("x.yaml", []byte(site+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(c.Notes(), "\n"); strings.Contains(got, "one read at (1,1) costs more than max_read_price: the cap is 1") != noted {
+			t.Errorf("%q: notes %q", text, got)
+		}
+	}
+}
+
 func TestSizesPrintAsTheyAreWritten(t *testing.T) {
 	for n, want := range map[Size]string{0: "0", 10: "10B", 1000: "1KB", 64_000_000: "64MB", 1_500_000: "1500KB", 2_000_000_000_000: "2TB"} {
 		if got := n.String(); got != want {

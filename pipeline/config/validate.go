@@ -199,6 +199,9 @@ func (c *Config) Notes() []string {
 	if !c.Codes() && fmt.Sprint(c.Coding) != fmt.Sprint(defaultCoding()) {
 		notes = append(notes, "coding steers nothing: there are no coders")
 	}
+	if most, each := c.Coding.MaxReadPrice, c.Prices.StoreReads; c.Codes() && most > 0 && most < each {
+		notes = append(notes, fmt.Sprintf("coding.max_read_price %s: one read at (1,1) costs more than max_read_price: the cap is 1 (k in the layout spread); prices.store_reads is %s: raise the cap to that at least, or set it to 0 for none", num(most), num(each)))
+	}
 	if !c.Splits() && fmt.Sprint(c.Split) != fmt.Sprint(Default().Split) {
 		notes = append(notes, "split steers nothing: there are no components")
 	}

@@ -16,3 +16,12 @@ func freeBytes(dir string) (int64, error) {
 	}
 	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // Their types differ between systems.
 }
+
+// accessible tells whether files in a folder may be listed, made and removed; it makes
+// none.
+func accessible(dir string) error {
+	if err := unix.Access(dir, unix.R_OK|unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Errorf("folder %s: %w", dir, err)
+	}
+	return nil
+}

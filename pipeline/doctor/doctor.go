@@ -68,6 +68,9 @@ type Options struct {
 	Split func() error
 	// Coding makes the policy of coding of the configuration; its error is a finding.
 	Coding func() error
+	// Coders looks at what coders need where they run: files and stores. Nothing is made
+	// in those stores.
+	Coders bool
 	// State is the folder of an embedded bus and of the mover's journal.
 	State string
 	// ReadOnly makes nothing in the stores.
@@ -115,6 +118,7 @@ func Run(ctx context.Context, o Options) *Report {
 	if o.Stores != nil {
 		x.stores(ctx)
 	}
+	x.coderParts(ctx)
 	return &x.report
 }
 

@@ -20,7 +20,7 @@ type doctorCmd struct {
 	Config   string        `short:"c" help:"The configuration: sites, capacities and stores are looked at too." type:"existingfile"`
 	Serve    bool          `help:"Is the configuration fit to be served?"`
 	NoBus    bool          `name:"no-bus" help:"Look at the configuration, disks and stores only."`
-	NoStores bool          `help:"Leave the stores out."`
+	NoStores bool          `help:"Leave the stores out, and what coders need on their machines."`
 	ReadOnly bool          `help:"Make nothing in the stores: by default an empty closed copy is made and removed."`
 	Timeout  time.Duration `help:"Most time for one look." default:"10s"`
 }
@@ -36,7 +36,7 @@ func (c *doctorCmd) Run(con *console) error {
 			return err
 		}
 		o.Config, o.Split, o.Coding = cfg, func() error { return topology.CheckSplit(cfg) }, func() error { return topology.CheckCoding(cfg) }
-		if !c.NoStores {
+		if o.Coders = !c.NoStores; o.Coders {
 			o.Stores = func(ctx context.Context, client *bus.Client) (map[string]objectstore.Store, func() error, error) {
 				s, err := topology.ConfiguredStores(ctx, cfg, client, con.logger())
 				return s, s.Close, err
