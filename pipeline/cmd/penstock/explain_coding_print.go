@@ -60,7 +60,7 @@ func printOperation(b *strings.Builder, op string, v *coding.OperationView, used
 	fmt.Fprintf(b, "\n%s of %s MB on average, over %d connections: an empty queue gets (%d,%d)\n", op, short(v.SizeMB), v.Limits.Connections, v.BestIdle.N, v.BestIdle.K)
 	if v.Capacity.Least > 0 {
 		least := max(1, v.Limits.KMin)
-		fmt.Fprintf(b, "  capacity: %s a second with (%d,%d), %s with that\n", short(v.Capacity.Least), least, least, short(v.Capacity.Idle))
+		fmt.Fprintf(b, "  capacity, by connections alone: %s a second with (%d,%d), %s with that\n", short(v.Capacity.Least), least, least, short(v.Capacity.Idle))
 	}
 	if len(used) == 0 {
 		return
