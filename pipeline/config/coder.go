@@ -55,6 +55,9 @@ type Coder struct {
 	// Public answers off loopback without TLS.
 	Public bool     `yaml:"public"`
 	TLS    CoderTLS `yaml:"tls"`
+	// BodyRate is the least rate at which a client sends or takes a body; 0: 64 KiB a
+	// second. What slower ones hold is memory that others wait for.
+	BodyRate Rate `yaml:"body_rate"`
 	// KeysFile holds the access keys of clients.
 	KeysFile string `yaml:"keys_file"`
 	// Admin is the address of its status and scrub; TokenFile holds their token, needed

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"time"
 
 	"penstock/consumers/executor/coder"
 	"penstock/consumers/executor/coder/admin"
@@ -52,7 +53,7 @@ func (c *Coder) doors(v *alone, x *config.Coder, o s3front.Options, one *coder.C
 // is wrong with one shows before the stores are claimed.
 func (c *Coder) front(x *config.Coder, observe func(s3front.Request)) (o s3front.Options, err error) {
 	part := c.part("front")
-	o = s3front.Options{Listen: x.Listen, Region: x.Region, Public: x.Public, Logger: &part, Observe: observe}
+	o = s3front.Options{Listen: x.Listen, Region: x.Region, Public: x.Public, Logger: &part, Observe: observe, Rate: x.BodyRate.In(time.Second)}
 	if o.Keys, err = s3front.ReadKeys(x.KeysFile); err != nil {
 		return o, errorkind.Errorf(ErrOptions, "keys_file: %w", err)
 	}

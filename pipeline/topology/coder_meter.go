@@ -34,6 +34,7 @@ func newCoderMeter(r prometheus.Registerer, name string, chooser *codes.Chooser)
 	for name, help := range map[string]string{
 		"objects": "Objects.", "bytes": "Bytes of objects.", "uploads": "Multipart uploads under way.",
 		"unintended_versions": "Versions that are not in their intended coding; falls to 0.",
+		"unreadable_versions": "Versions of which too few strips are whole, by the last scrub and by reads since: restore them from elsewhere.",
 		"blobs_to_delete":     "Blobs that nothing names any more and that are still to be deleted.",
 		"waiting_requests":    "Requests that wait for a connection.", "smoothed_backlog": "The backlog by which codes are chosen.",
 		"connections_in_use": "Connections that carry a chunk.", "connections": "Connections that there are.",
@@ -85,7 +86,7 @@ func (m *coderMeter) Collect(out chan<- prometheus.Metric) {
 	now := m.chooser.State()
 	code := now.Choose(queue.Read, max(1, s.Limit-s.Connections))
 	for name, v := range map[string]float64{
-		"objects": float64(s.Objects), "bytes": float64(s.Bytes), "uploads": float64(s.Uploads), "unintended_versions": float64(s.Unintended),
+		"objects": float64(s.Objects), "bytes": float64(s.Bytes), "uploads": float64(s.Uploads), "unintended_versions": float64(s.Unintended), "unreadable_versions": float64(s.Unreadable),
 		"blobs_to_delete": float64(s.Deletes), "waiting_requests": float64(s.Backlog), "smoothed_backlog": now.Backlog,
 		"connections_in_use": float64(s.Connections), "connections": float64(s.Limit), "table_epoch": float64(now.Epoch),
 		"read_n": float64(code.N), "read_k": float64(code.K),
