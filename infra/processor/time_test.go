@@ -17,12 +17,14 @@ func TestWhatAProcessUses(t *testing.T) {
 		return
 	}
 	own, machine := measure(t, func() (time.Duration, error) { return Own(os.Getpid()) }), measure(t, Machine)
-	for at := time.Now(); measure(t, func() (time.Duration, error) { return Own(os.Getpid()) })-own < 50*time.Millisecond; {
+	for at := time.Now(); measure(t, func() (time.Duration, error) { return Own(os.Getpid()) })-own < 200*time.Millisecond; {
 		if time.Since(at) > time.Minute {
 			t.Fatal("a minute of work does not show")
 		}
 	}
-	if used := measure(t, Machine) - machine; used < 40*time.Millisecond {
+	// The machine's time is counted by ticks, each for who runs at that instant; a process's
+	// own is exact. Over 20 ticks the two may differ by some.
+	if used := measure(t, Machine) - machine; used < 100*time.Millisecond {
 		t.Errorf("the machine has used %v", used)
 	}
 	c := exec.Command("sh", "-c", "while :; do :; done")
