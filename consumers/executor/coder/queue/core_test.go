@@ -97,7 +97,7 @@ func (w *twins) arrive(t *rapid.T) {
 func (w *twins) done(t *rapid.T) {
 	running := w.plain.tasks(-1, "runs", "told")
 	if len(running) == 0 {
-		t.Skip("nothing runs")
+		t.Skip("nothing runs") // This step of the drawn course; the test goes on with another.
 	}
 	x := rapid.SampledFrom(running).Draw(t, "task")
 	w.end(x, rapid.Bool().Draw(t, "ok"))
@@ -122,7 +122,7 @@ func (w *twins) end(x plainTask, ok bool) {
 
 func (w *twins) one(t *rapid.T) (*Request, *plainRequest) {
 	if len(w.plain.requests) == 0 {
-		t.Skip("nobody has come")
+		t.Skip("nobody has come") // As above.
 	}
 	p := rapid.SampledFrom(w.plain.requests).Draw(t, "request")
 	return w.requests[p.name], p
