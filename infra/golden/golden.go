@@ -75,6 +75,24 @@ func Marked(t *testing.T, pattern, mark string, start func(t *testing.T) func(li
 	each(t, pattern, func(t *testing.T, text string) (string, error) { return marked(text, mark, start(t)), nil })
 }
 
+// File compares a text with the file of that name in testdata; with -update it writes it.
+func File(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s:\n%s\nexpected\n%s", name, got, want)
+	}
+}
+
 // each makes a subtest of each file. The function returns a script's text with
 // the output that it has now.
 func each(t *testing.T, pattern string, play func(t *testing.T, text string) (string, error)) {

@@ -1,37 +1,16 @@
 package demo
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"penstock/infra/golden"
 	"penstock/pipeline/demo/load"
 	"penstock/schemas/control"
 	"penstock/schemas/window"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s:\n%s\nexpected\n%s", name, got, want)
-	}
-}
 
 func TestGoldenView(t *testing.T) {
 	ms := time.Millisecond
@@ -57,7 +36,7 @@ func TestGoldenView(t *testing.T) {
 		}
 		b.WriteString(c.line() + "\n")
 	}
-	golden(t, "view.golden", b.String())
+	golden.File(t, "view.golden", b.String())
 }
 
 func TestGoldenResult(t *testing.T) {
@@ -75,7 +54,7 @@ func TestGoldenResult(t *testing.T) {
 	bad.Trips = []TripResult{{From: "eu-west", To: "us-east"}}
 	bad.Others = map[string]int{"refused": 2, "failed": 1}
 	bad.Broken = []string{"something"}
-	golden(t, "result.golden", good.String()+"\n\n"+bad.String()+"\n")
+	golden.File(t, "result.golden", good.String()+"\n\n"+bad.String()+"\n")
 }
 
 func TestReasonsOfADecision(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"penstock/consumers/decider/coding/threshold"
+	"penstock/infra/golden"
 	"penstock/pipeline/demo/machine"
 	"penstock/schemas/control"
 	"penstock/schemas/window"
@@ -100,7 +101,7 @@ func TestGoldenResult(t *testing.T) {
 	j.Arms[0].Wrong = 2
 	j.run()
 	j.Void, j.Broken = nil, j.broken()
-	golden(t, "result.golden", j.String()+"\n")
+	golden.File(t, "result.golden", j.String()+"\n")
 	if err := j.err(); !errors.Is(err, ErrPromise) || errors.Is(err, ErrVoid) {
 		t.Error(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"penstock/consumers/executor/coder/admin"
 	"penstock/infra/clock"
+	"penstock/infra/golden"
 	"penstock/pipeline/demo/coding/delayed"
 	"penstock/schemas/control"
 )
@@ -67,7 +68,7 @@ func TestGoldenView(t *testing.T) {
 		}
 		b.WriteString(c.line() + "\n")
 	}
-	golden(t, "view.golden", b.String())
+	golden.File(t, "view.golden", b.String())
 }
 
 // TestPlan: the same seed gives the same requests, as many as the phases' rates say.

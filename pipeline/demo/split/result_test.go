@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"penstock/infra/golden"
 	"penstock/schemas/window"
 )
 
@@ -44,7 +45,7 @@ func TestGoldenResult(t *testing.T) {
 	}
 	dir := r.Dir
 	r.Dir = "DIR"
-	golden(t, "result.golden", r.String()+"\n")
+	golden.File(t, "result.golden", r.String()+"\n")
 	r.Dir = dir
 	if err := r.write(); err != nil {
 		t.Fatal(err)

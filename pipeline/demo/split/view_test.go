@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"penstock/infra/clock"
+	"penstock/infra/golden"
 	"penstock/pipeline/demo/load"
 	"penstock/pipeline/demo/services"
 	"penstock/schemas/control"
@@ -70,7 +71,7 @@ func TestGoldenView(t *testing.T) {
 			}
 		}
 	}
-	golden(t, "view.golden", out.String())
+	golden.File(t, "view.golden", out.String())
 }
 
 func TestBars(t *testing.T) {
