@@ -163,6 +163,9 @@ func (c *callee) changed() {
 // idle is how long nothing is looked after while no site is out.
 const idle = time.Hour
 
+// slack is how late a site may be tried again.
+const slack = 10 * time.Millisecond
+
 // tend tries sites again whose servers are all out, when their time has come.
 func (p *Picker) tend() {
 	timer := p.o.Clock.NewTimer(idle)
@@ -174,20 +177,32 @@ func (p *Picker) tend() {
 		case <-p.wake:
 		case <-timer.C():
 		}
-		now, first := p.nanos(), int64(0)
-		for _, c := range *p.callees.Load() {
-			c.mu.Lock()
-			if again := c.settle(now); again != 0 && (first == 0 || again < first) {
-				first = again
+		for wait, at := p.look(); ; wait, at = p.look() {
+			timer.Reset(wait)
+			if p.nanos()-at < int64(slack) {
+				break
 			}
-			c.mu.Unlock()
+			// So long ago that the timer would fire that much too late.
 		}
-		wait := idle
-		if first != 0 {
-			wait = time.Duration(first - now)
-		}
-		timer.Reset(wait)
 	}
+}
+
+// look tells the shares of all components which sites can take requests, and returns
+// for how long from which instant, in ns since 1970, nothing changes by itself.
+func (p *Picker) look() (wait time.Duration, at int64) {
+	at = p.nanos()
+	first := int64(0)
+	for _, c := range *p.callees.Load() {
+		c.mu.Lock()
+		if again := c.settle(at); again != 0 && (first == 0 || again < first) {
+			first = again
+		}
+		c.mu.Unlock()
+	}
+	if first == 0 {
+		return idle, at
+	}
+	return time.Duration(first - at), at
 }
 
 // nanos is the time, in ns since 1970.
