@@ -93,18 +93,19 @@ type Decision struct {
 // Command is what executors apply: exactly one payload, that of its kind.
 // Tables are idempotent by (kind, scope, epoch); moves by (owner, version).
 type Command struct {
-	Version    int          `json:"version"`
-	Kind       Kind         `json:"kind"`
-	Scope      string       `json:"scope"`
-	Epoch      uint64       `json:"epoch"`
-	Window     Window       `json:"window"`
-	Mode       Mode         `json:"mode"`
-	TTL        string       `json:"ttl"` // Go duration, from the message's server time
-	Reason     Reason       `json:"reason"`
-	Supersedes uint64       `json:"supersedes,omitempty"`
-	Placement  *Moves       `json:"placement,omitempty"`
-	Split      *SplitTable  `json:"split,omitempty"`
-	Coding     *CodingTable `json:"coding,omitempty"`
+	Version    int           `json:"version"`
+	Kind       Kind          `json:"kind"`
+	Scope      string        `json:"scope"`
+	Epoch      uint64        `json:"epoch"`
+	Window     Window        `json:"window"`
+	Mode       Mode          `json:"mode"`
+	TTL        string        `json:"ttl"` // Go duration, from the message's server time
+	Reason     Reason        `json:"reason"`
+	Supersedes uint64        `json:"supersedes,omitempty"`
+	Placement  *Moves        `json:"placement,omitempty"`
+	Split      *SplitTable   `json:"split,omitempty"`
+	Servers    *ServersTable `json:"servers,omitempty"`
+	Coding     *CodingTable  `json:"coding,omitempty"`
 }
 
 // Moves is the payload of placement.
@@ -161,7 +162,10 @@ type Outcome struct {
 	Bytes   int64  `json:"bytes"`
 	TookUS  int64  `json:"took_us"`
 	// Pinned, of an imported location: no decision may move the owner.
-	Pinned bool      `json:"pinned,omitempty"`
+	Pinned bool `json:"pinned,omitempty"`
+	// Failed, of a servers table that failed: the servers that are not as the table wants
+	// them. All its others are. Empty: the table as a whole was not applied.
+	Failed []string  `json:"failed,omitempty"`
 	By     string    `json:"by"`
 	At     time.Time `json:"at"`
 }

@@ -85,6 +85,14 @@ func DecodeCommand(body []byte) (*Command, error) {
 		c.split(m.Split)
 	}
 	switch {
+	case m.Kind == Servers && m.Servers == nil:
+		c.fail("servers", "", "a table")
+	case m.Kind != Servers && m.Servers != nil:
+		c.fail("servers", "a table", "nothing, in a command of kind "+string(m.Kind))
+	case m.Servers != nil:
+		c.servers(m.Servers)
+	}
+	switch {
 	case m.Kind == Coding && m.Coding == nil:
 		c.fail("coding", "", "a table")
 	case m.Kind != Coding && m.Coding != nil:
@@ -126,6 +134,7 @@ func DecodeOutcome(body []byte) (*Outcome, error) {
 	if o.Status == Imported && o.Kind != Placement {
 		c.fail("status", string(o.Status), "an owner's location to be of kind placement")
 	}
+	c.failed(o.Kind, o.Status, o.Failed)
 	if o.Bytes < 0 {
 		c.fail("bytes", fmt.Sprint(o.Bytes), "0 or more")
 	}

@@ -109,6 +109,9 @@ func (c Command) canonical() Command {
 	if c.Split != nil {
 		c.Split = c.Split.canonical()
 	}
+	if c.Servers != nil {
+		c.Servers = c.Servers.canonical()
+	}
 	if c.Coding != nil {
 		c.Coding = c.Coding.canonical()
 	}
