@@ -10,8 +10,12 @@ import (
 type Attempt struct {
 	// Server by name, empty if there was none to ask.
 	Server string
-	// Queued is when a server was chosen, Connected when a connection was had.
-	// Their difference is the wait on our side.
+	// Entered is when the request asked for a server for the first time: Queued of the
+	// first attempt.
+	Entered time.Time
+	// Queued is when a server was asked for, Connected when a connection was had.
+	// Their difference is the wait on our side: for a place at a server, where a
+	// Dispatcher gives them out, and for the connection.
 	Queued, Connected time.Time
 	// Sent is when the request with its body had been handed to the system. It is
 	// zero if the answer was there before all of the body was sent.
@@ -21,6 +25,12 @@ type Attempt struct {
 	// Done is when the body of the answer had been read to its end or was closed,
 	// or when the attempt failed.
 	Done time.Time
+	// Awaited is how long the body of the answer was waited for, summed up. It is
+	// measured where there is a Dispatcher only.
+	Awaited time.Duration
+	// Limit is the time in which the request was to be answered, from Entered on, by
+	// the Dispatcher's word; 0 if there is none.
+	Limit time.Duration
 	// Status of the answer, 0 if there was none.
 	Status int
 	// BytesOut and BytesIn are the bytes of the bodies of request and answer.

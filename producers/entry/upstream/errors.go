@@ -24,8 +24,9 @@ var (
 	// Nothing was sent.
 	ErrConnect = errors.New("upstream: connect")
 	// ErrBusy occurs when all connections that a server may have are in use for
-	// longer than Timeouts.Queue. Nothing was sent.
-	ErrBusy = errors.New("upstream: all connections in use")
+	// longer than Timeouts.Queue, or when the Dispatcher has too many requests waiting:
+	// then it comes with a *BusyError. Nothing was sent.
+	ErrBusy = errors.New("upstream: no place is free")
 	// ErrStale occurs when a connection that had been idle ended before the answer
 	// began and the request may not be sent twice. Whether the server acted on it
 	// is unknown.

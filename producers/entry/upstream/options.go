@@ -36,6 +36,8 @@ type Options struct {
 	// Clock paces health and measures attempts. Defaults to the system's. Sockets
 	// go by the system's clock whatever this one says.
 	Clock clock.Clock
+	// Dispatcher, if set, admits each attempt to a server, in the place of Picker.
+	Dispatcher Dispatcher
 	// H2 speaks HTTP/2 to the servers: over TLS for https, with prior knowledge
 	// for http.
 	H2 bool
