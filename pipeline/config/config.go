@@ -164,20 +164,6 @@ type Residency struct {
 	Sites []string `yaml:"sites"`
 }
 
-// Servers is the kind of DESIGN §4.3.
-type Servers struct {
-	Policy     string           `yaml:"policy"`
-	Window     Duration         `yaml:"window"`
-	Classes    map[string]Class `yaml:"classes"`
-	ServerCost float64          `yaml:"server_cost"`
-}
-
-// Class is the deadline and penalty of a class of requests.
-type Class struct {
-	TMax    Duration `yaml:"t_max"`
-	Penalty float64  `yaml:"penalty"`
-}
-
 // Stores says what the addresses of stores leave open.
 type Stores struct {
 	Postgres Postgres `yaml:"postgres"`
@@ -252,7 +238,7 @@ func Default() Config {
 			Limits: Limits{Moves: 10_000, Bytes: 10_000_000_000}, TTL: AutoDuration{Auto: true}, BackOff: 64,
 		},
 		Split:   defaultSplit(),
-		Servers: Servers{Policy: "A1", Window: Duration(time.Second), ServerCost: 1},
+		Servers: defaultServers(),
 		Coding:  defaultCoding(),
 		Prices:  Prices{StoreReads: 0.4, StoreWrites: 5},
 		Bus:     Bus{Partitions: 8, BatchRows: 8192, Flush: Duration(time.Second), Sync: "always", IdleTimeout: Duration(3 * time.Second)},

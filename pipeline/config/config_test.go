@@ -58,6 +58,7 @@ func TestDefaultDocumentSaysTheDefaults(t *testing.T) {
 	want := Default()
 	want.Sites = got.Sites
 	normalise := func(c *Config) {
+		c.Servers.Zones, c.Servers.Switching.Hooks = nil, nil
 		c.Residency, c.Servers.Classes, c.Prices.Egress, c.Stores.Postgres.Tables = nil, nil, nil, nil
 		c.Entry.Class, c.Entry.TrustedProxies = nil, nil
 		c.Router.HAProxy, c.Router.XDS, c.Router.Gateway = nil, nil, nil
@@ -70,7 +71,7 @@ func TestDefaultDocumentSaysTheDefaults(t *testing.T) {
 	if !reflect.DeepEqual(*got, want) {
 		t.Errorf("the printed document has\n%+v\nthe defaults are\n%+v", *got, want)
 	}
-	for _, section := range []reflect.Type{reflect.TypeFor[Placement](), reflect.TypeFor[Split](), reflect.TypeFor[Entry](), reflect.TypeFor[Redirector](), reflect.TypeFor[Router](), reflect.TypeFor[Spans](), reflect.TypeFor[Coding]()} {
+	for _, section := range []reflect.Type{reflect.TypeFor[Placement](), reflect.TypeFor[Split](), reflect.TypeFor[Entry](), reflect.TypeFor[Redirector](), reflect.TypeFor[Router](), reflect.TypeFor[Spans](), reflect.TypeFor[Coding](), reflect.TypeFor[Servers]()} {
 		for _, name := range fieldNames(section) {
 			if !strings.Contains(DefaultYAML(), "\n  "+name+":") {
 				t.Errorf("%s of %s is not in the printed document", name, section.Name())
@@ -221,5 +222,40 @@ func TestTheSplitPage(t *testing.T) {
 	cfg, err := Read("docs/split.md", []byte(strings.Replace(text, `"…"`, `"a key of ours"`, 1)))
 	if err != nil || !cfg.Splits() {
 		t.Fatalf("%v", err)
+	}
+}
+
+// TestNotesOnServers that nothing steers, or that nothing turns off.
+func TestNotesOnServers(t *testing.T) {
+	sites := "sites:\n- {name: a, lat: 1, lon: 2, capacity: 1MB/h, servers: [\"http://127.0.0.1:1\"]}\n"
+	for servers, want := range map[string]string{
+		"servers: {policy: A2}\n": "servers steers nothing: there are no classes",
+		"servers: {classes: {other: {t_max: 1s, penalty: 1}}, switching: {policy: penalty}}\n":                      "there are no hooks",
+		"servers: {classes: {other: {t_max: 1s, penalty: 1}}, switching: {hooks: [{kind: none}]}}\n":                "hooks do nothing",
+		"servers: {classes: {gold: {t_max: 1s, penalty: 1}}}\n":                                                     "classes.gold: no rule of entry.class",
+		"servers: {classes: {gold: {t_max: 1s, penalty: 1}}}\nentry: {class: [{path: \"/gold/**\", class: gold}]}\n": "",
+	} {
+		c, err := Read("c.yaml", []byte(sites+servers))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(c.Notes(), "\n"); want == "" && strings.Contains(got, "servers") || !strings.Contains(got, want) {
+			t.Errorf("%s: notes %q, want %q", servers, got, want)
+		}
+	}
+}
+
+// TestZones: servers that no zone lists are one of the site's own name.
+func TestZones(t *testing.T) {
+	c, err := Load("testdata/good/servers.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []ServerZone{{"us-east-a", []string{"127.0.0.1:9101"}}, {"us-east", []string{"127.0.0.1:9102"}}}
+	if got := c.ZonesOf("us-east"); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v", got)
+	}
+	if !c.Servers.IsStatic("static") || c.Servers.IsStatic(OtherClass) || c.ZonesOf("mars") != nil {
+		t.Error("kinds of classes")
 	}
 }

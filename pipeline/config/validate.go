@@ -45,7 +45,8 @@ func validate(cfg *Config, at func(path, got, expected string) Fault, given func
 	c.tables(&cfg.Stores.Postgres)
 	c.components(cfg)
 	c.split(cfg)
-	c.others(cfg)
+	c.prices(cfg)
+	c.dispatching(cfg)
 	c.coding(&cfg.Coding)
 	c.coders(cfg)
 	c.bus(cfg)
@@ -157,15 +158,7 @@ func (c *checker) residency(cfg *Config) {
 	}
 }
 
-func (c *checker) others(cfg *Config) {
-	c.oneOf("servers.policy", cfg.Servers.Policy, "A1", "A2", "A3", "rr", "wrr", "ll", "cap", "p2c", "peak-ewma", "prequal", "icbs")
-	c.need(cfg.Servers.Window > 0, "servers.window", cfg.Servers.Window.String(), "more than 0")
-	for _, name := range slices.Sorted(maps.Keys(cfg.Servers.Classes)) {
-		cl, p := cfg.Servers.Classes[name], "servers.classes."+name
-		c.need(cl.TMax > 0, p+".t_max", cl.TMax.String(), "more than 0")
-		c.need(cl.Penalty >= 0, p+".penalty", num(cl.Penalty), "0 or more")
-	}
-	c.need(cfg.Servers.ServerCost >= 0, "servers.server_cost", num(cfg.Servers.ServerCost), "0 or more")
+func (c *checker) prices(cfg *Config) {
 	for _, site := range slices.Sorted(maps.Keys(cfg.Prices.Egress)) {
 		p := "prices.egress." + site
 		c.need(cfg.Site(site) != nil, p, site, "the name of a site")
@@ -193,9 +186,7 @@ func (c *checker) bus(cfg *Config) {
 // second look; it is never an error.
 func (c *Config) Notes() []string {
 	var notes []string
-	if fmt.Sprint(c.Servers) != fmt.Sprint(Default().Servers) {
-		notes = append(notes, "servers is read and checked; this version decides placement, split and coding only")
-	}
+	notes = append(notes, c.serverNotes()...)
 	if !c.Codes() && fmt.Sprint(c.Coding) != fmt.Sprint(defaultCoding()) {
 		notes = append(notes, "coding steers nothing: there are no coders")
 	}
