@@ -1,0 +1,230 @@
+package perceptron
+
+import "math"
+
+const (
+	// trust is the weight of where a neuron starts, in requests.
+	trust = 0.1
+	// young is how many requests of a kind a neuron may still take its start for nonsense.
+	young = 8
+	// nonsense is the factor by which an estimate must be off for that.
+	nonsense = 10
+	// follow is the weight of one request in the mean errors that notice a step.
+	follow = 0.1
+	// onesided is the share of the mean error that must be of one sign for a step: 1 if all
+	// errors are. Exponential service times exceed 0.8 about once in a hundred requests.
+	onesided = 0.8
+	// shaken is what is left of the past's weight after a step.
+	shaken = 0.1
+)
+
+// Neuron is one perceptron: relu(w1·x1 + w2·x2 + w3). Its zero value is not usable.
+type Neuron struct {
+	o *Options
+	w [3]float64
+	// a is Σ λ^age · x·xᵀ plus a small multiple of the unit matrix: the information of
+	// Recursive, upper triangle by rows.
+	a [6]float64
+	// n counts what was learned, of static and of dynamic requests.
+	n [2]uint32
+	// level is the mean of log t of each kind, that of the last few.
+	level [2]float64
+	// signed and size are the mean of the errors and of their sizes.
+	signed, size float64
+	// sums says that x2 is a sum like x1, and not the kind of the request: no weight of an
+	// input may be negative then, since more in front never shortens a wait.
+	sums bool
+}
+
+// NewNeuron returns a neuron that starts at w1, w2 and w3; w3 is dropped without a bias.
+func NewNeuron(o Options, w [3]float64) (*Neuron, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	n := new(Neuron)
+	n.start(&o, w)
+	return n, nil
+}
+
+func (n *Neuron) start(o *Options, w [3]float64) {
+	if o.NoBias {
+		w[2] = 0
+	}
+	*n = Neuron{o: o, w: w, a: [6]float64{0: trust, 3: trust, 5: trust}, sums: n.sums}
+}
+
+// Weights returns w1, w2 and w3.
+func (n *Neuron) Weights() [3]float64 { return n.w }
+
+// Learned is the number of times it has learned.
+func (n *Neuron) Learned() int { return int(n.n[0]) + int(n.n[1]) }
+
+// Estimate returns relu(w·x).
+func (n *Neuron) Estimate(x1, x2 float64) float64 {
+	return max(0, n.w[0]*x1+n.w[1]*x2+n.w[2])
+}
+
+// Learn teaches that t belonged to x1 and x2. Values that are not finite, and negative
+// times, are left out.
+func (n *Neuron) Learn(x1, x2, t float64) {
+	if !(t >= 0) || math.IsInf(t+math.Abs(x1)+math.Abs(x2), 0) || math.IsNaN(x1+x2) {
+		return
+	}
+	x := [3]float64{x1, x2, 1}
+	if n.o.NoBias {
+		x[2] = 0
+	}
+	z := n.w[0]*x[0] + n.w[1]*x[1] + n.w[2]*x[2]
+	kind := 0
+	if !n.sums && x2 > 0.5 {
+		kind = 1
+	}
+	switch {
+	case n.o.Rule == Gradient:
+		if z > 0 {
+			n.move(x, -2*n.o.Eta*(z-t))
+		}
+	case n.foolish(z, t, kind):
+		n.restart(x, z, t, kind)
+	default:
+		n.step(x, z, t)
+	}
+	if n.n[kind] < math.MaxInt32 {
+		n.n[kind]++
+	}
+	if n.sums {
+		n.w[0], n.w[1] = max(0, n.w[0]), max(0, n.w[1])
+	}
+}
+
+// foolish reports whether a neuron that has hardly learned is so far off that its start
+// can't have been meant for this server. It also keeps the level of the kind.
+func (n *Neuron) foolish(z, t float64, kind int) bool {
+	if n.sums || t <= 0 || n.n[kind] >= young {
+		return false
+	}
+	if n.n[kind] == 0 {
+		n.level[kind] = math.Log(t)
+	} else {
+		n.level[kind] += (math.Log(t) - n.level[kind]) / 2
+	}
+	return z*nonsense < t || z > t*nonsense
+}
+
+// restart begins anew from the levels of static and dynamic requests, without a slope. If
+// the other kind has not been seen, its distance is scaled by what this kind is off.
+func (n *Neuron) restart(x [3]float64, z, t float64, kind int) {
+	own := math.Exp(n.level[kind])
+	apart := 0.0 // dynamic − static
+	switch {
+	case n.n[1-kind] > 0 && kind == 0:
+		apart = math.Exp(n.level[1]) - own
+	case n.n[1-kind] > 0:
+		apart = own - math.Exp(n.level[0])
+	case z > 0:
+		apart = n.w[1] * own / z
+	}
+	static := own
+	if kind == 1 {
+		apart = min(apart, own) // no static request takes less than nothing
+		static = own - apart
+	}
+	n.w = [3]float64{0, apart, static}
+	if n.o.NoBias {
+		n.w = [3]float64{0, apart, 0}
+		if x[0] > 0 {
+			n.w[0] = static / x[0]
+		}
+	}
+	n.a = [6]float64{0: trust, 3: trust, 5: trust}
+	n.absorb(x)
+	n.signed, n.size = 0, math.Abs(t-own)
+}
+
+// step learns from one request by Recursive or Normalised.
+func (n *Neuron) step(x [3]float64, z, t float64) {
+	// What is below 0 is no estimate of anybody's: it is made good in full, and the error
+	// that may be an outlier's is counted from 0.
+	most := n.o.Clip * (max(0, z) + n.size)
+	e := t - max(0, z)
+	if n.Learned() >= young {
+		e = min(e, most)
+	}
+	full := e - min(0, z)
+	if n.o.Rule == Normalised {
+		norm := x[0]*x[0] + x[1]*x[1] + x[2]*x[2]
+		n.move(x, max(n.o.Eta, 1/float64(n.Learned()+1))*full/(1e-9+norm))
+	} else {
+		n.forget()
+		n.absorb(x)
+		g := n.solve(x)
+		n.move(g, full)
+	}
+	n.signed += follow * (e - n.signed)
+	n.size += follow * (math.Abs(e) - n.size)
+	if n.o.Rule == Recursive && n.Learned() >= young && math.Abs(n.signed) > onesided*n.size && math.Abs(n.signed) > 0.01*t {
+		for i := range n.a {
+			n.a[i] *= shaken
+		}
+		n.signed = 0
+	}
+}
+
+func (n *Neuron) move(x [3]float64, by float64) {
+	n.w[0] += by * x[0]
+	n.w[1] += by * x[1]
+	n.w[2] += by * x[2]
+}
+
+// forget lets the past weigh less. The share of the unit matrix stays, so that a direction
+// that no request takes for long doesn't lose all its weight (covariance wind-up).
+func (n *Neuron) forget() {
+	l := n.o.Forget
+	for i := range n.a {
+		n.a[i] *= l
+	}
+	back := (1 - l) * trust
+	n.a[0] += back
+	n.a[3] += back
+	n.a[5] += back
+}
+
+// absorb adds a request to the information.
+func (n *Neuron) absorb(x [3]float64) {
+	n.a[0] += x[0] * x[0]
+	n.a[1] += x[0] * x[1]
+	n.a[2] += x[0] * x[2]
+	n.a[3] += x[1] * x[1]
+	n.a[4] += x[1] * x[2]
+	n.a[5] += x[2] * x[2]
+}
+
+// solve returns a⁻¹·x by Cholesky's decomposition; a is positive definite, since it always
+// holds a share of the unit matrix.
+func (n *Neuron) solve(x [3]float64) [3]float64 {
+	a := &n.a
+	l11 := math.Sqrt(a[0])
+	l21, l31 := a[1]/l11, a[2]/l11
+	l22 := math.Sqrt(a[3] - l21*l21)
+	l32 := (a[4] - l31*l21) / l22
+	l33 := math.Sqrt(a[5] - l31*l31 - l32*l32)
+	y1 := x[0] / l11
+	y2 := (x[1] - l21*y1) / l22
+	y3 := (x[2] - l31*y1 - l32*y2) / l33
+	z3 := y3 / l33
+	z2 := (y2 - l32*z3) / l22
+	z1 := (y1 - l21*z2 - l31*z3) / l11
+	return [3]float64{z1, z2, z3}
+}
+
+// rescale follows a change of unit: the inputs become f1 and f2 times what they were. No
+// estimate changes by it but for rounding.
+func (n *Neuron) rescale(f1, f2 float64) {
+	n.w[0] /= f1
+	n.w[1] /= f2
+	n.a[0] *= f1 * f1
+	n.a[1] *= f1 * f2
+	n.a[2] *= f1
+	n.a[3] *= f2 * f2
+	n.a[4] *= f2
+}
