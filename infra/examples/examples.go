@@ -33,3 +33,9 @@ var SplitExperiment []byte
 //
 //go:embed experiment/coding.yaml
 var CodingExperiment []byte
+
+// ServersExperiment is what `penstock experiment servers` runs: the system, pages,
+// scenarios and which of them are held out, targets.
+//
+//go:embed experiment/servers.yaml
+var ServersExperiment []byte
