@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 
 	"penstock/infra/clock"
@@ -31,14 +32,12 @@ func (p *Pool) probeAll(ctx context.Context) {
 // probeOnce probes each server that may get requests and notes the results.
 func (p *Pool) probeOnce(ctx context.Context) {
 	p.mu.Lock()
-	servers := append([]*server{}, p.servers...)
+	servers := slices.DeleteFunc(slices.Clone(p.servers), func(s *server) bool { return !s.counts() })
 	p.mu.Unlock()
 	results := make([]error, len(servers))
 	var all sync.WaitGroup
 	for i, s := range servers {
-		if !s.drain.Load() {
-			all.Go(func() { results[i] = p.probe(ctx, s) })
-		}
+		all.Go(func() { results[i] = p.probe(ctx, s) })
 	}
 	all.Wait()
 	if ctx.Err() != nil {
@@ -46,7 +45,7 @@ func (p *Pool) probeOnce(ctx context.Context) {
 	}
 	p.note(func() {
 		for i, s := range servers {
-			if !s.drain.Load() && !s.removed {
+			if s.counts() {
 				s.probe(results[i] == nil)
 				p.board.probed(&s.standing, results[i] == nil)
 			}

@@ -17,6 +17,9 @@ type Attempt struct {
 	// Their difference is the wait on our side: for a place at a server, where a
 	// Dispatcher gives them out, and for the connection.
 	Queued, Connected time.Time
+	// Placed is when a Dispatcher had given a place at a server or had refused one; zero
+	// without a Dispatcher.
+	Placed time.Time
 	// Sent is when the request with its body had been handed to the system. It is
 	// zero if the answer was there before all of the body was sent.
 	Sent time.Time
@@ -41,23 +44,36 @@ type Attempt struct {
 	Reason string
 }
 
+// chosen is when the server was.
+func (a *Attempt) chosen() time.Time {
+	if a.Placed.IsZero() {
+		return a.Queued
+	}
+	return a.Placed
+}
+
 // exchange is all that one attempt needs, in one allocation. Its body ends it.
 type exchange struct {
 	resp    http.Response
 	attempt Attempt
 	body    body
+	place   Admission // to be given back at the end; nil: there is no Dispatcher
 }
 
 // end notes how an attempt ended, once: in its times, in the counters, and in the
 // health of its server. An answer that is a failure itself has been judged
 // already.
-func (p *Pool) end(s *server, a *Attempt, reason string, err error) {
+func (p *Pool) end(s *server, x *exchange, reason string, err error) {
+	a := &x.attempt
 	a.Done = p.o.Clock.Now()
 	s.outstanding.Add(-1)
 	judged := a.Reason == ReasonStatus
 	if reason != "" {
 		a.Reason, a.Err = reason, err
 		s.count(reason)
+	}
+	if x.place != nil {
+		x.place.Done(a)
 	}
 	switch {
 	case judged:
@@ -71,7 +87,7 @@ func (p *Pool) end(s *server, a *Attempt, reason string, err error) {
 // blame notes a failure of a server.
 func (p *Pool) blame(s *server, now time.Time, reason string) {
 	p.note(func() {
-		if !s.drain.Load() {
+		if s.counts() {
 			p.board.failed(&s.standing, now, reason)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"net/textproto"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // body reads the body of an answer from its connection, and gives the connection
@@ -45,10 +46,15 @@ func (b *body) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
+	var asked time.Time
 	if b.c.r.Buffered() == 0 {
-		b.c.patience(b.pool.socketTime(b.pool.o.Clock.Now()), b.pool.o.Timeouts.Silence)
+		asked = b.pool.o.Clock.Now()
+		b.c.patience(b.pool.socketTime(asked), b.pool.o.Timeouts.Silence)
 	}
 	n, err := b.read(p)
+	if b.x.place != nil && !asked.IsZero() {
+		b.x.attempt.Awaited += b.pool.o.Clock.Now().Sub(asked)
+	}
 	b.x.attempt.BytesIn += int64(n)
 	if err != nil {
 		b.finish(err)
@@ -186,14 +192,14 @@ func (b *body) finish(err error) {
 	switch {
 	case whole:
 		b.err = io.EOF
-		b.pool.end(b.server, &b.x.attempt, "", nil)
+		b.pool.end(b.server, b.x, "", nil)
 	case errors.Is(err, http.ErrBodyReadAfterClose):
 		b.err = err
-		b.pool.end(b.server, &b.x.attempt, ReasonAbandoned, err)
+		b.pool.end(b.server, b.x, ReasonAbandoned, err)
 	default:
 		var reason string
 		reason, b.err = explain(b.ctx, err)
-		b.pool.end(b.server, &b.x.attempt, reason, b.err)
+		b.pool.end(b.server, b.x, reason, b.err)
 	}
 }
 

@@ -30,6 +30,9 @@ func (p *Pool) Do(req *http.Request, observe func(*Attempt)) (*http.Response, *A
 	now := p.o.Clock.Now()
 	p.budget.Request(now)
 	r := run{p: p, req: req, ctx: req.Context()}
+	if p.o.Dispatcher != nil {
+		r.limit = p.o.Dispatcher.Limit(req)
+	}
 	if p.streams(req) {
 		r.upload = newUpload(req, p.o.Clock.Now)
 	} else {
@@ -42,12 +45,14 @@ func (p *Pool) Do(req *http.Request, observe func(*Attempt)) (*http.Response, *A
 			now = p.o.Clock.Now() // reading from the client is not our wait
 		}
 	}
+	r.entered = now
 	for n := 1; ; n++ {
-		s := r.pick(now)
-		if s == nil {
-			return r.refuse(now, ErrNoServer)
+		x := &exchange{attempt: Attempt{Entered: r.entered, Queued: now, Limit: r.limit}}
+		s, err := r.place(x)
+		if err != nil {
+			return r.refused(x, err)
 		}
-		x := &exchange{attempt: Attempt{Server: s.name, Queued: now}}
+		x.attempt.Server = s.name
 		s.requests.Add(1)
 		s.outstanding.Add(1)
 		resp, err := r.send(s, x)
@@ -57,7 +62,7 @@ func (p *Pool) Do(req *http.Request, observe func(*Attempt)) (*http.Response, *A
 		reason := ReasonStatus
 		if err != nil {
 			reason, err = explain(r.ctx, err)
-			p.end(s, &x.attempt, reason, err)
+			p.end(s, x, reason, err)
 			now = x.attempt.Done
 		} else {
 			now = x.attempt.FirstByte
@@ -85,13 +90,33 @@ type run struct {
 	message *message // on the fast path
 	upload  *upload  // on the transport's
 	tried   []*server
+	entered time.Time     // when a server was asked for first
+	limit   time.Duration // by the Dispatcher; 0: none
 }
 
 // refuse is the end of a request for which no server was asked.
 func (r *run) refuse(now time.Time, err error) (*http.Response, *Attempt, error) {
-	reason, err := explain(r.ctx, err)
-	r.p.refused.add(reason)
-	return nil, &Attempt{Queued: now, Done: r.p.o.Clock.Now(), Err: err, Reason: reason}, err
+	return r.refused(&exchange{attempt: Attempt{Entered: now, Queued: now, Limit: r.limit}}, err)
+}
+
+// refused is refuse of an attempt that has begun.
+func (r *run) refused(x *exchange, err error) (*http.Response, *Attempt, error) {
+	a := &x.attempt
+	a.Reason, a.Err = explain(r.ctx, err)
+	a.Done = r.p.o.Clock.Now()
+	r.p.refused.add(a.Reason)
+	return nil, a, a.Err
+}
+
+// place finds the server for an attempt.
+func (r *run) place(x *exchange) (*server, error) {
+	if r.p.o.Dispatcher != nil {
+		return r.admit(x)
+	}
+	if s := r.pick(x.attempt.Queued); s != nil {
+		return s, nil
+	}
+	return nil, ErrNoServer
 }
 
 // pick chooses a server, one that was not tried if there is one.
@@ -153,7 +178,7 @@ func (r *run) send(s *server, x *exchange) (*http.Response, error) {
 	if err := r.message.write(r.req, s); err != nil {
 		return nil, err
 	}
-	c, err := r.p.conn(r.ctx, s, x.attempt.Queued)
+	c, err := r.p.conn(r.ctx, s, x.attempt.chosen())
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +224,7 @@ func (r *run) stale(s *server, c *conn, x *exchange, err error) error {
 // After an error the connection is the caller's to close.
 func (r *run) exchange(s *server, c *conn, x *exchange) error {
 	p, a := r.p, &x.attempt
-	a.Connected = a.Queued
+	a.Connected = a.chosen()
 	if c.used == 0 {
 		a.Connected = p.o.Clock.Now()
 	}

@@ -46,6 +46,9 @@ func (s *standing) bad() bool { return s.down || !s.until.IsZero() }
 // spotless reports whether a success would change nothing.
 func (s *standing) spotless() bool { return s.fails == 0 && !s.bad() }
 
+// renewed is the health of a server that has just begun.
+func (s *standing) renewed() { *s = standing{ejections: s.ejections, kept: s.kept} }
+
 // failed notes that a request failed at a server.
 func (b *board) failed(s *standing, now time.Time, reason string) {
 	s.successes = 0

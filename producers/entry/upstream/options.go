@@ -25,6 +25,11 @@ type Server struct {
 	Weight int
 	// Drain keeps new requests from it; running ones finish.
 	Drain bool
+	// Prove keeps new requests from it until a probe has succeeded: it may only be
+	// starting. It counts for a server that was not on the list or drained before, in
+	// a pool with a Dispatcher. Where there is no Health.Path to be asked for, to take a
+	// connection is enough. If no other server can be used it is used unproven.
+	Prove bool
 }
 
 // Options of a pool. The zero value of a field is its default.

@@ -42,6 +42,7 @@ type Pool struct {
 // view is the servers that requests may go to.
 type view struct {
 	members []*Member
+	byName  map[string]*server // the same, for a Dispatcher
 	// until is when an ejection ends and the view has to be made anew, as
 	// nanoseconds since 1970; 0 is never.
 	until int64
@@ -110,7 +111,8 @@ func (p *Pool) Set(servers []Server) error {
 		key := s.name + " " + s.url.String()
 		if have := old[key]; have != nil {
 			have.weight.Store(s.weight.Load())
-			have.drain.Store(s.drain.Load())
+			was := have.drain.Swap(s.drain.Load())
+			have.proving = s.proving && (was || have.proving)
 			have.removed = false
 			next[i] = have
 			delete(old, key)
@@ -127,17 +129,26 @@ func (p *Pool) Set(servers []Server) error {
 	p.servers = next
 	p.transport.CloseIdleConnections() // of servers that are gone; the others open new ones
 	p.upgrades.CloseIdleConnections()
-	p.board.standing = p.board.standing[:0]
 	for _, s := range next {
 		if s.drain.Load() {
 			s.standing.out = false
-			continue
 		}
-		p.board.standing = append(p.board.standing, &s.standing)
 	}
-	p.board.settle()
+	p.seat()
 	p.renew()
 	return nil
+}
+
+// seat has the health of those counted that may get requests. The caller holds the
+// lock.
+func (p *Pool) seat() {
+	p.board.standing = p.board.standing[:0]
+	for _, s := range p.servers {
+		if s.counts() {
+			p.board.standing = append(p.board.standing, &s.standing)
+		}
+	}
+	p.board.settle()
 }
 
 func (p *Pool) stillRunning(list []*server) (running []*server) {
@@ -160,6 +171,7 @@ func (p *Pool) newServer(given Server) (*server, error) {
 	}
 	s.weight.Store(int64(given.Weight))
 	s.drain.Store(given.Drain)
+	s.proving = given.Prove && p.o.Dispatcher != nil
 	if u.Scheme == "https" {
 		s.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 		if p.o.TLS != nil {
@@ -183,13 +195,25 @@ func (p *Pool) renew() {
 	for i, s := range p.servers {
 		p.states[i] = s.state()
 		s.blemished.Store(!s.standing.spotless())
-		if s.drain.Load() || s.standing.out {
+		if s.drain.Load() || s.standing.out || s.proving {
 			continue
 		}
 		v.members = append(v.members, &Member{s: s, suspect: s.standing.bad()})
 	}
+	for _, s := range p.servers {
+		if s.proving && !s.drain.Load() && !p.someProven() {
+			v.members = append(v.members, &Member{s: s, suspect: true})
+		}
+	}
+	if p.o.Dispatcher != nil {
+		v.byName = v.names()
+		p.tell(p.view.Load(), v)
+	}
 	p.view.Store(v)
 }
+
+// someProven reports whether a server may get requests that has no need to be proven.
+func (p *Pool) someProven() bool { return len(p.board.standing) > 0 }
 
 // current returns the servers that may be used now.
 func (p *Pool) current(now time.Time) *view {
@@ -279,6 +303,9 @@ func (p *Pool) Run(ctx context.Context) error {
 	}
 	if p.o.Timeouts.Idle > 0 {
 		all.Go(func() { p.reap(ctx) })
+	}
+	if p.o.Dispatcher != nil {
+		all.Go(func() { p.attend(ctx) })
 	}
 	<-ctx.Done()
 	return nil

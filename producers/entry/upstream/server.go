@@ -17,6 +17,7 @@ type server struct {
 	weight  atomic.Int64
 	drain   atomic.Bool // under pool.mu: gets no new requests
 	removed bool        // under pool.mu: is not on the list any more
+	proving bool        // under pool.mu: gets no new requests before a probe has succeeded
 
 	conns       conns
 	outstanding atomic.Int64
@@ -38,7 +39,7 @@ type server struct {
 type ServerStatus struct {
 	Name, URL string
 	Weight    int
-	// State is used, suspect (bad, but kept in use), out, or draining.
+	// State is one of the State constants: used, suspect (bad, but kept in use), out, …
 	State string
 	// Reason for which it is bad: one of the Reason constants, or empty.
 	Reason string
@@ -59,6 +60,7 @@ const (
 	StateSuspect  = "suspect"
 	StateOut      = "out"
 	StateDraining = "draining"
+	StateProving  = "proving" // it has not answered a probe yet
 )
 
 func (s *server) status() ServerStatus {
@@ -76,11 +78,17 @@ func (s *server) status() ServerStatus {
 	return st
 }
 
+// counts reports whether the server's health counts: it may get requests. It is under
+// pool.mu.
+func (s *server) counts() bool { return !s.drain.Load() && !s.proving && !s.removed }
+
 // state is under pool.mu.
 func (s *server) state() string {
 	switch {
 	case s.drain.Load():
 		return StateDraining
+	case s.proving:
+		return StateProving
 	case s.standing.out:
 		return StateOut
 	case s.standing.bad():

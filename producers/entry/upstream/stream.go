@@ -229,7 +229,7 @@ type download struct {
 }
 
 func (d *download) Read(p []byte) (int, error) {
-	n, err := d.ReadCloser.Read(p)
+	n, err := d.await(p)
 	atomic.AddInt64(&d.x.attempt.BytesIn, int64(n))
 	switch {
 	case errors.Is(err, io.EOF):
@@ -239,6 +239,18 @@ func (d *download) Read(p []byte) (int, error) {
 		reason, err = explain(d.run.ctx, err)
 		d.finish(reason, err)
 	}
+	return n, err
+}
+
+// await reads, and measures for how long if a Dispatcher is to know. After a change
+// of protocol there is no answer whose parts could be waited for.
+func (d *download) await(p []byte) (int, error) {
+	if d.x.place == nil || d.x.attempt.Status == http.StatusSwitchingProtocols {
+		return d.ReadCloser.Read(p)
+	}
+	asked := d.run.p.o.Clock.Now()
+	n, err := d.ReadCloser.Read(p)
+	atomic.AddInt64((*int64)(&d.x.attempt.Awaited), int64(d.run.p.o.Clock.Now().Sub(asked)))
 	return n, err
 }
 
@@ -255,6 +267,6 @@ func (d *download) Close() error {
 func (d *download) finish(reason string, err error) {
 	d.once.Do(func() {
 		d.times.copyTo(&d.x.attempt, d.run.upload)
-		d.run.p.end(d.server, &d.x.attempt, reason, err)
+		d.run.p.end(d.server, d.x, reason, err)
 	})
 }
