@@ -6,8 +6,8 @@ var (
 	// ErrFull: every server that may take the request has as many waiting as the
 	// limit of its line allows. The request is not in the pool.
 	ErrFull = errors.New("every line is full")
-	// ErrNoServer: no server may take the request: there is none, none is usable,
-	// or the request has tried them all. The request is not in the pool.
+	// ErrNoServer: there is no server, or none is usable. The request is not in the
+	// pool.
 	ErrNoServer = errors.New("no server may take the request")
 	// ErrKnown: a request of this ID is in the pool already. That one is unchanged.
 	ErrKnown = errors.New("a request of this ID is in the pool")

@@ -19,6 +19,11 @@ const (
 	Auto     Policy = "auto"      // the best that we have
 )
 
+// Policies returns the names of all.
+func Policies() []Policy {
+	return []Policy{A1, A2, A3, RR, WRR, LL, CAP, P2C, PeakEWMA, Prequal, ICBS, Auto}
+}
+
 // Server is one server of the zone, as SetServers takes it.
 type Server struct {
 	// Name of the server, unique in the pool.
@@ -54,8 +59,8 @@ type Request struct {
 	Entered int64
 	// Impact is the class of what the request asks of a server's parts, for cap.
 	Impact uint8
-	// Avoid names servers that are not to have the request: those that it has
-	// tried. The slice is not kept.
+	// Avoid names servers that are to have the request only if no other may: those
+	// that it has tried. The slice is not kept.
 	Avoid []string
 }
 

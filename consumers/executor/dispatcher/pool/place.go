@@ -1,0 +1,131 @@
+package pool
+
+// What a decision allows, step by step, if nothing else is possible. A request that is
+// in the pool already isn't turned away: it may also go where the line is full.
+var (
+	arrivingMay = []allowance{
+		0,
+		early,
+		early | slotless,
+		early | again,
+		early | again | slotless,
+	}
+	movingMay = []allowance{
+		0,
+		early,
+		early | again,
+		early | again | beyond,
+		early | again | beyond | slotless,
+	}
+)
+
+// choose a server for a job, nil if none may have it.
+func (p *Pool) choose(now int64, j *job, steps []allowance) *server {
+	if len(p.live) == 0 {
+		return nil
+	}
+	p.decisions++
+	p.draws.seed(p.options.Seed, p.decisions)
+	p.increase = 0
+	if len(p.ramping) > 0 {
+		p.ramps(now)
+		p.allow = 0
+		if s := p.trial(j); s != nil {
+			return s
+		}
+	}
+	if p.options.FreeFirst {
+		p.allow = onlyFree
+		if s := p.policy.choose(now, j); s != nil {
+			return s
+		}
+	}
+	for _, p.allow = range steps {
+		if s := p.policy.choose(now, j); s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// put a job at a server: into service if there is a slot, else into the line.
+func (p *Pool) put(now int64, j *job, s *server, starts []Start) (Placed, []Start) {
+	j.server, j.placed, j.found = s, now, s.load()
+	j.service = s.estimate(j)
+	s.placed = p.decisions
+	if s.ramping {
+		s.credit = max(0, s.credit-1)
+		s.tried = true
+	}
+	placed := Placed{ID: j.id, Server: s.name, Service: j.service, Increase: p.increase}
+	if s.free() {
+		return placed, p.start(now, s, j, starts)
+	}
+	at := s.line.Insert(now, j.item(j.service))
+	j.static, j.dynamics = at.Static, at.Dynamic
+	j.state = queued
+	s.queued++
+	if j.dynamic {
+		s.queuedDynamic++
+	}
+	if p.queuer != nil {
+		p.queuer.enqueue(s, j)
+	}
+	placed.Queued, placed.Wait = true, s.model.Wait(at.Static, at.Dynamic)
+	return placed, starts
+}
+
+// dequeue follows a job's leaving of the line.
+func (p *Pool) dequeue(s *server, j *job) {
+	s.queued--
+	if j.dynamic {
+		s.queuedDynamic--
+	}
+	if p.queuer != nil {
+		p.queuer.dequeue(s, j)
+	}
+}
+
+// start a job at its server.
+func (p *Pool) start(now int64, s *server, j *job, starts []Start) []Start {
+	s.run(now, j)
+	p.counts.Started++
+	return append(starts, Start{ID: j.id, Server: s.name, Waited: now - j.arrived, Service: j.service})
+}
+
+// fill a server's free slots from its line, and then from others' if the policy wants.
+func (p *Pool) fill(now int64, s *server, starts []Start) []Start {
+	for s.usable && s.free() {
+		if it, ok := s.line.Pop(now); ok {
+			j := p.jobs[it.ID]
+			p.dequeue(s, j)
+			s.model.LearnWait(j.static, j.dynamics, float64(now-j.placed)/second)
+			starts = p.start(now, s, j, starts)
+			continue
+		}
+		if p.mover == nil {
+			break
+		}
+		j := p.fetch(now, s)
+		if j == nil {
+			break
+		}
+		starts = p.start(now, s, j, starts)
+	}
+	return starts
+}
+
+// fetch takes a job out of another server's line for one with a free slot.
+func (p *Pool) fetch(now int64, s *server) *job {
+	id, from := p.mover.take(now, s)
+	j := p.jobs[id]
+	if from == nil || j == nil || j.state != queued || j.server != from {
+		return nil
+	}
+	from.line.Remove(id)
+	p.dequeue(from, j)
+	p.counts.Moved++
+	j.server, j.placed, j.found = s, now, s.load()
+	j.service = s.estimate(j)
+	return j
+}

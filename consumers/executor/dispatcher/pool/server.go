@@ -1,0 +1,168 @@
+package pool
+
+import (
+	"slices"
+
+	"penstock/consumers/executor/dispatcher/line"
+	"penstock/consumers/executor/dispatcher/perceptron"
+)
+
+// second is one in ns, in which instants are counted.
+const second = 1e9
+
+// server is one of the zone. The fields that every decision reads stand first.
+type server struct {
+	m, in, queued int // most in service, in service, queued
+	weight        float64
+	usable        bool // and in the list
+	ramping       bool
+	placed        uint64  // number of the last decision for it
+	turn          float64 // wrr: what the weights of turns have added up to
+	credit        float64 // ramp: how many requests it may have
+
+	name          string
+	rank          int // in the list, −1: leaving
+	healthy       bool
+	tried         bool  // ramp: it has had its first request
+	since         int64 // ramp: start
+	started       uint64
+	running       []*job
+	late          float64 // sum of the penalties that those in service have begun with
+	serving       float64 // s: sum of the estimates of those in service
+	queuedDynamic int
+	line          *line.Line
+	model         *perceptron.Model
+	peak          peak
+	answers       answers
+	board         board
+}
+
+// state of a job.
+type state uint8
+
+const (
+	unplaced state = iota // no server may take it
+	queued
+	running
+)
+
+// job is a request in the pool.
+type job struct {
+	id       uint64
+	class    Class
+	size     float64
+	dynamic  bool
+	impact   uint8
+	state    state
+	avoid    []string
+	arrived  int64 // ns
+	due      int64 // ns: tau + t_max
+	server   *server
+	service  float64 // s, estimated when it was placed
+	static   float64 // bytes ahead when it was placed
+	dynamics float64
+	found    int   // requests there when it was placed
+	placed   int64 // ns
+	started  int64 // ns
+	place    int   // in running of its server
+	late     float64
+}
+
+// estimate of the service time of a job, in s.
+func (s *server) estimate(j *job) float64 { return s.model.Service(j.size, j.dynamic) }
+
+// load is how many requests the server has.
+func (s *server) load() int { return s.in + s.queued }
+
+// free reports whether the server has a slot for one that arrives.
+func (s *server) free() bool { return s.in < s.m }
+
+// item is a job as a line takes it, with a service time.
+func (j *job) item(service float64) line.Item {
+	it := line.Item{
+		ID: j.id, Arrived: j.arrived, Deadline: j.due - nanoseconds(service),
+		Penalty: j.class.Penalty, Service: service,
+	}
+	if j.dynamic {
+		it.Dynamic = j.size
+	} else {
+		it.Static = j.size
+	}
+	return it
+}
+
+// lateness is the penalty of a job that starts at an instant at a server where it takes
+// a service time, in cost units.
+func (j *job) lateness(start int64, service float64) float64 {
+	return j.class.Penalty * max(0, float64(start-j.due)/second+service)
+}
+
+// wait is the line's view of the server's waiting times, each slowdown times as long.
+func (s *server) wait(slowdown float64) line.Wait {
+	a, b, bias := s.model.WaitWeights()
+	return line.Wait{Bias: bias * slowdown, PerStatic: a * slowdown, PerDynamic: b * slowdown}
+}
+
+// mostSlow bounds what one request counts for in slowdown.
+const mostSlow = 10
+
+// slowdown is how much longer those in service run than was estimated, at least 1: the
+// mean over them of elapsed/estimate, each from 1 to mostSlow. That a request still runs
+// is knowledge that comes before its end does (its time is censored from below); that
+// each counts for so much only lets a single one that hangs not condemn a server.
+func (s *server) slowdown(now int64) float64 {
+	if len(s.running) == 0 {
+		return 1
+	}
+	sum := 0.0
+	for _, j := range s.running {
+		elapsed := float64(now-j.started) / second
+		if elapsed <= j.service {
+			sum++
+		} else {
+			sum += min(elapsed/max(j.service, leastService), mostSlow)
+		}
+	}
+	return sum / float64(len(s.running))
+}
+
+// leastService keeps the estimate of a server that nothing is known of from making
+// every request there look slow, in s.
+const leastService = 1e-3
+
+// run puts a job into service.
+func (s *server) run(now int64, j *job) {
+	j.state, j.started, j.place = running, now, len(s.running)
+	j.late = j.lateness(now, j.service)
+	s.running = append(s.running, j)
+	s.in++
+	s.started++
+	s.late += j.late
+	s.serving += j.service
+}
+
+// end takes a job out of service.
+func (s *server) end(j *job) {
+	last := len(s.running) - 1
+	moved := s.running[last]
+	s.running[j.place], moved.place = moved, j.place
+	s.running[last] = nil
+	s.running = s.running[:last]
+	s.in--
+	s.late -= j.late
+	s.serving -= j.service
+	if s.in == 0 {
+		s.late, s.serving = 0, 0 // no rounding is left
+	}
+}
+
+// avoids reports whether a job is not to go to a server.
+func (j *job) avoids(s *server) bool {
+	return len(j.avoid) > 0 && slices.Contains(j.avoid, s.name)
+}
+
+// nanoseconds of a time in s, bounded so that sums with instants don't overflow.
+func nanoseconds(seconds float64) int64 {
+	const most = 1e9 // s
+	return int64(min(max(seconds, -most), most) * second)
+}
