@@ -3,6 +3,7 @@ package entry
 import (
 	"net/http"
 	"strconv"
+	"time"
 )
 
 // statusAbandoned is the status of a row whose client went away before it had
@@ -27,11 +28,19 @@ func (x *exchange) refuse(status int, reason, text string) {
 	}
 	switch status {
 	case http.StatusServiceUnavailable:
-		h["Retry-After"] = oneSecond
+		h["Retry-After"] = retryAfter(x.again)
 	case http.StatusMethodNotAllowed:
 		h["Allow"] = methodsKnown
 	}
 	x.plain(status, "penstock: "+text+"\n")
+}
+
+// retryAfter is a time rounded up to whole seconds, at least one and at most an hour.
+func retryAfter(d time.Duration) []string {
+	if d <= time.Second {
+		return oneSecond
+	}
+	return []string{strconv.FormatInt(int64((min(d, time.Hour)+time.Second-1)/time.Second), 10)}
 }
 
 // plain sends an answer with a body of the entry point's own.

@@ -14,6 +14,7 @@ const (
 	reasonNoComponent  = "no-component"  // the peer knows no such component
 	reasonNoServer     = "no-server"     // it has no server of it that takes requests
 	reasonNoConnection = "no-connection" // none could be reached
+	reasonBusy         = "busy"          // they have as many requests as they may, and too many wait
 	reasonServer       = "server"        // one was asked and gave no answer
 	reasonTimeout      = "server-timeout"
 	reasonNoWay        = "no-way"
@@ -26,7 +27,7 @@ const (
 // words above counts as reasonPeer, so that whatever stands there makes no new series.
 func saidReason(h http.Header) string {
 	switch said := first(h, headerReason); said {
-	case "", reasonNoComponent, reasonNoServer, reasonNoConnection, reasonServer, reasonTimeout, reasonNoWay:
+	case "", reasonNoComponent, reasonNoServer, reasonNoConnection, reasonBusy, reasonServer, reasonTimeout, reasonNoWay:
 		return said
 	}
 	return reasonPeer
@@ -177,6 +178,9 @@ func (x *exchange) lost(err error, peer bool) (next place, fell bool) {
 		return next, false
 	}
 	unsent := errors.Is(err, upstream.ErrNoServer) || errors.Is(err, upstream.ErrConnect)
+	if errors.Is(err, upstream.ErrBusy) { // which says nothing against the servers
+		return x.fallBack(true, reasonBusy, x.attempt)
+	}
 	if !peer {
 		x.e.noAnswerFrom(x.to, x.e.router.own, errors.Is(err, upstream.ErrNoServer))
 		if !unsent {
@@ -203,6 +207,9 @@ func (x *exchange) judge(resp *http.Response, peer bool) (next place, fell bool)
 	case reasonNoComponent, reasonNoServer, reasonNoConnection:
 		unsent = true
 	case reasonServer, reasonTimeout:
+	case reasonBusy:
+		x.e.answeredBy(x.to, x.at.site) // it is there
+		return x.fallBackFrom(resp, true, reason)
 	default:
 		x.e.answeredBy(x.to, x.at.site)
 		return next, false

@@ -27,6 +27,9 @@ type component struct {
 	local   Upstream
 	allowed []bool // by site, whether it may serve it; nil: all may
 	index   int    // among all, for metrics
+	// dispatched is set if a dispatcher that wants to know their class admits requests to
+	// the own servers.
+	dispatched bool
 	// writesAt is the site of its writes where no table has one; noSite: there is none.
 	writesAt int
 
@@ -48,6 +51,9 @@ func (e *Entry) compileComponents() error {
 		}
 	}
 	for i, c := range e.components {
+		if d, ok := c.local.(dispatches); ok {
+			c.dispatched = d.Dispatches()
+		}
 		c.index, c.budget = i, upstream.NewBudget(fallbackShare, fallbackLeast)
 		for _, s := range o.Sites {
 			c.replicas = append(c.replicas, &replica{name: shares.Replica{Component: c.name, Site: s.Name}})
@@ -58,6 +64,10 @@ func (e *Entry) compileComponents() error {
 	}
 	return nil
 }
+
+// dispatches is what a pool may have beside Upstream: whether a dispatcher admits its
+// requests.
+type dispatches interface{ Dispatches() bool }
 
 // Bounds of what is sent to another site when the chosen one fails: a share of a
 // component's requests of the last 10 s, and at least so many a second.

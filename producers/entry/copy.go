@@ -87,7 +87,7 @@ func (x *exchange) label(h http.Header) {
 		h[headerServer] = []string{x.toServer}
 	}
 	if wait, service, _, known := x.durations(x.attempt); known {
-		addTimings(h, service, wait)
+		addTimings(h, service, wait, x.attempt.Limit)
 	}
 }
 

@@ -80,7 +80,8 @@
 //
 // A peer that is named a component serves it at its site or not at all: one hop. If
 // the chosen site has no server of it, or none that can be reached, one other is
-// tried: the own one, else the one with the greatest share; within
+// tried: the own one, else the one with the greatest share; so is where too many
+// requests wait for a place at its servers (upstream.ErrBusy); within
 // ComponentRoute.Sites, and within a budget of 20 % of the requests, which is not for
 // calls that a peer refused because it doesn't know this entry point. What may have
 // reached a server is not sent again unless it may be sent twice. Writes that have
@@ -108,7 +109,7 @@
 // and 508), Penstock-Version (of the location, if known), Penstock-Hops (0 or 1).
 // Peers tell each other Penstock-Hop, Penstock-Peer, Penstock-User and
 // Penstock-Owner (ids escaped as in URLs), Penstock-Version, Penstock-Server, and
-// penstock-service and penstock-wait in Server-Timing; of calls also Penstock-To,
+// penstock-service, penstock-wait and penstock-limit in Server-Timing; of calls also Penstock-To,
 // Penstock-Component and Penstock-Probe, and of an answer of the entry point's own
 // Penstock-Reason: why there is no other. A request is a peer's if it
 // shows the peer key, or, where none is configured, comes from a trusted proxy.
@@ -145,7 +146,7 @@
 // bad-request and the status that it got. A client that left before the end of
 // its answer makes a row of status 499, which nobody ever sees; an answer that the
 // server broke off one of 502. time is when the answer was done. wait is the time
-// at the gate and for a connection, here and at the peer; service is what
+// at the gate, for a place at a server and for a connection, here and at the peer; service is what
 // Server-Timing says, else the time from the request's last byte to the answer's
 // first; network is the rest of that time, less what a service says that it waited for
 // those it called (Options.ServerTiming): that is in their rows. If the answer began
@@ -154,6 +155,12 @@
 // (P18); so it is if a peer's wait fell into the time in which the client sent its body.
 // Of a connection that changed its protocol they are the handshake's, and bytes and
 // time are of its end.
+//
+// Where an upstream.Dispatcher has a limit for the request, overdue is by how much the
+// response missed it, 0 if it didn't: from when a server was first asked for (with the
+// time at the gate) to the end of the answer, as far as that was waited for. A client that
+// left while its request waited is overdue if that was after the limit; what was turned
+// away has none, and neither has an attempt that was followed by another.
 //
 // What the client takes to send its body and to take its answer is thus in none of the
 // three, and neither is the answer after its first byte, which comes no faster than it
@@ -174,7 +181,8 @@
 //
 // All end the connection, but 401, 404, 508, 405 of HTTP/2 and 413 there. 502, 503 and 504
 // are the entry point's own where no server answered; their text says no more than
-// that. Where connections are at their limit a new one gets 503 and is closed. An
+// that. 503 says by Retry-After when to come again: where too many wait, after what they
+// are expected to wait, in whole seconds. Where connections are at their limit a new one gets 503 and is closed. An
 // answer that comes before the end of a request's body ends the connection after
 // it.
 //

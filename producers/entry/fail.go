@@ -22,13 +22,19 @@ func (x *exchange) fail(err error) {
 	if errors.Is(err, upstream.ErrRequest) || errors.Is(err, upstream.ErrRequestBody) {
 		x.asked = false // it is the request that could not be sent
 	}
+	var busy *upstream.BusyError
+	if errors.As(err, &busy) {
+		x.again = busy.Wait
+	}
 	x.refuse(failure(err))
 }
 
 // failure is what an error of a pool is answered with.
 func failure(err error) (status int, reason, text string) {
 	switch {
-	case errors.Is(err, upstream.ErrNoServer), errors.Is(err, upstream.ErrBusy):
+	case errors.Is(err, upstream.ErrBusy):
+		return http.StatusServiceUnavailable, reasonBusy, "too many requests wait: try again"
+	case errors.Is(err, upstream.ErrNoServer):
 		return http.StatusServiceUnavailable, reasonNoServer, "no server is free: try again"
 	case errors.Is(err, upstream.ErrTimeout):
 		return http.StatusGatewayTimeout, reasonTimeout, "the server took too long"

@@ -58,11 +58,12 @@ type exchange struct {
 	sent      int64 // bytes of the answer's body
 	kind      kind
 	reason    string
-	unreached bool  // no connection to a server could be made
-	malform   bool  // it was no request
-	gone      bool  // the client left before the end
-	broken    bool  // the answer broke off
-	received  int64 // bytes from the client after the protocol changed
+	again     time.Duration // when the client may try again, of 503; 0: soon
+	unreached bool          // no connection to a server could be made
+	malform   bool          // it was no request
+	gone      bool          // the client left before the end
+	broken    bool          // the answer broke off
+	received  int64         // bytes from the client after the protocol changed
 
 	asks   sync.Mutex
 	asking bool // a pool has the request: its 1xx answers may be passed on
@@ -262,7 +263,11 @@ func (x *exchange) prepare() bool {
 		return false
 	}
 	trace := &httptrace.ClientTrace{Got1xxResponse: x.interim}
-	x.out = r.WithContext(httptrace.WithClientTrace(r.Context(), trace))
+	ctx := r.Context()
+	if x.to.dispatched && x.class != "" {
+		ctx = upstream.WithClass(ctx, x.class)
+	}
+	x.out = r.WithContext(httptrace.WithClientTrace(ctx, trace))
 	x.out.RequestURI, x.out.Close, x.out.TransferEncoding = "", false, nil
 	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
 		x.out.Body, x.out.ContentLength, x.out.Trailer = http.NoBody, 0, nil

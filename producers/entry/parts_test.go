@@ -71,6 +71,7 @@ func TestServerTiming(t *testing.T) {
 		{[]string{"app;dur=-4"}, "", false, timings{service: ms(-4), hasService: true}},
 		{[]string{"app;dur=NaN, x;dur=1e99, y;dur=, ;dur=1, z;dur=1x"}, "", false, timings{}},
 		{[]string{"app;dur=1", "penstock-service;dur=7, penstock-wait;dur=2"}, "", true, timings{service: ms(7), wait: ms(2), hasService: true, hasWait: true}},
+		{[]string{"penstock-service;dur=7, penstock-limit;dur=500, app;dur=1"}, "", true, timings{service: ms(7), hasService: true, limit: ms(500)}},
 		{[]string{"penstock-wait;dur=2, app;dur=1"}, "", false, timings{service: ms(1), hasService: true}},
 	} {
 		if got := readTimings(http.Header{"Server-Timing": test.lines}, test.name, test.peer); got != test.want {
@@ -78,8 +79,13 @@ func TestServerTiming(t *testing.T) {
 		}
 	}
 	h := http.Header{"Server-Timing": {`app;dur=1;desc="a, b"`}}
-	addTimings(h, ms(2.0625), ms(0.5))
+	addTimings(h, ms(2.0625), ms(0.5), 0)
 	if got := h["Server-Timing"][1]; got != "penstock-service;dur=2.062, penstock-wait;dur=0.500" {
+		t.Errorf("got %s", got)
+	}
+	h["Server-Timing"] = h["Server-Timing"][:1]
+	addTimings(h, ms(2.0625), ms(0.5), ms(500))
+	if got := h["Server-Timing"][1]; got != "penstock-service;dur=2.062, penstock-wait;dur=0.500, penstock-limit;dur=500.000" {
 		t.Errorf("got %s", got)
 	}
 	h["Server-Timing"] = append(h["Server-Timing"], "x;dur=1, penstock-wait;dur=2, y")

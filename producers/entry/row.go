@@ -1,6 +1,7 @@
 package entry
 
 import (
+	"cmp"
 	"time"
 
 	"penstock/producers/entry/upstream"
@@ -72,6 +73,9 @@ func (x *exchange) delays(r *event.Request) {
 	if known {
 		r.Service, r.Network = service.Microseconds(), network.Microseconds()
 	}
+	if over, known := x.overdue(x.attempt); known {
+		r.Overdue = over.Microseconds()
+	}
 }
 
 // durations returns how long the attempt waited, was served, and was on its way; known
@@ -79,11 +83,7 @@ func (x *exchange) delays(r *event.Request) {
 // its body and to take the answer is in none of them: a slow client says nothing of
 // a replica.
 func (x *exchange) durations(a *upstream.Attempt) (wait, service, network time.Duration, known bool) {
-	wait = x.held
-	if !a.Connected.IsZero() {
-		wait += a.Connected.Sub(a.Queued)
-	}
-	wait += x.timings.wait
+	wait = x.held + waited(a) + x.timings.wait
 	if x.handed.IsZero() {
 		x.handed = x.sentBy(a)
 	}
@@ -99,6 +99,42 @@ func (x *exchange) durations(a *upstream.Attempt) (wait, service, network time.D
 		took -= x.timings.callees
 	}
 	return wait, service, took - service - x.timings.wait, true
+}
+
+// begun is when an attempt was done with waiting, or gave up.
+func begun(a *upstream.Attempt) time.Time {
+	switch {
+	case !a.Connected.IsZero():
+		return a.Connected
+	case !a.Placed.IsZero():
+		return a.Placed
+	}
+	return a.Queued
+}
+
+// waited is how long an attempt waited for a place at a server and for a connection.
+func waited(a *upstream.Attempt) time.Duration { return begun(a).Sub(a.Queued) }
+
+// overdue is how much longer than its limit the response took, 0 if it was in time;
+// known is false if there was none, or no limit. It counts from when the request asked
+// for a server first, what it was held at the gate before included, to the end of the
+// answer; but not what its client took.
+func (x *exchange) overdue(a *upstream.Attempt) (over time.Duration, known bool) {
+	limit := cmp.Or(a.Limit, x.timings.limit)
+	if limit <= 0 || a.Entered.IsZero() {
+		return 0, false
+	}
+	start, end, client := begun(a), a.FirstByte, time.Duration(0)
+	if end.IsZero() {
+		end = a.Done
+	} else if x.handed.After(start) {
+		client = x.handed.Sub(start)
+	}
+	over = x.held + end.Sub(a.Entered) - client + a.Awaited - limit
+	if a.Server == "" && over <= 0 {
+		return 0, false // it was turned away, or its client left in time
+	}
+	return max(over, 0), a.Server != "" || x.gone
 }
 
 // sentBy is when as much of the request had been sent as its answer waited for: all
@@ -135,8 +171,10 @@ func (x *exchange) failed(a *upstream.Attempt) {
 	}
 	r.Status = int32(a.Status)
 	r.Bytes = min(a.BytesOut+a.BytesIn, event.MaxRequestBytes)
+	if !a.Connected.IsZero() || !a.Placed.IsZero() {
+		r.Wait = waited(a).Microseconds()
+	}
 	if !a.Connected.IsZero() {
-		r.Wait = a.Connected.Sub(a.Queued).Microseconds()
 		if !a.FirstByte.IsZero() && !a.Sent.IsZero() && !a.Sent.After(a.FirstByte) {
 			r.Service, r.Network = a.FirstByte.Sub(a.Sent).Microseconds(), 0 // what the way took is not known
 		}

@@ -11,12 +11,15 @@ import (
 const (
 	timingService = "penstock-service"
 	timingWait    = "penstock-wait"
+	timingLimit   = "penstock-limit"
 )
 
 // timings is what an answer says of the time that it took.
 type timings struct {
 	service, wait       time.Duration
 	hasService, hasWait bool
+	// limit is by when the response was to be there, of a peer's dispatcher; 0: none.
+	limit time.Duration
 	// callees is what the service waited for those that it called itself: what total
 	// is above its own time, if it says both. They make rows of their own.
 	callees time.Duration
@@ -48,6 +51,9 @@ func readTimings(h http.Header, name string, peer bool) (t timings) {
 			switch {
 			case peer && n == timingWait:
 				t.wait, t.hasWait = d, true
+				continue
+			case peer && n == timingLimit:
+				t.limit = max(0, d)
 				continue
 			case peer && n == timingService:
 				rank = 4
@@ -143,12 +149,17 @@ func withoutTimings(h http.Header) {
 	h["Server-Timing"] = kept
 }
 
-// addTimings tells a peer how long the request waited and was served here.
-func addTimings(h http.Header, service, wait time.Duration) {
-	b := make([]byte, 0, 72)
+// addTimings tells a peer how long the request waited and was served here, and what
+// its limit is, if it has one.
+func addTimings(h http.Header, service, wait, limit time.Duration) {
+	b := make([]byte, 0, 104)
 	b = append(b, timingService+";dur="...)
 	b = strconv.AppendFloat(b, float64(service)/float64(time.Millisecond), 'f', 3, 64)
 	b = append(b, ", "+timingWait+";dur="...)
 	b = strconv.AppendFloat(b, float64(wait)/float64(time.Millisecond), 'f', 3, 64)
+	if limit > 0 {
+		b = append(b, ", "+timingLimit+";dur="...)
+		b = strconv.AppendFloat(b, float64(limit)/float64(time.Millisecond), 'f', 3, 64)
+	}
 	h["Server-Timing"] = append(h["Server-Timing"], string(b))
 }

@@ -30,6 +30,9 @@ type Dispatcher interface {
 	Admit(req *http.Request, a Arrival) (Admission, error)
 }
 
+// Dispatches reports whether a Dispatcher admits requests to the pool's servers.
+func (p *Pool) Dispatches() bool { return p.o.Dispatcher != nil }
+
 // Arrival is what a pool tells of a request that is to be admitted.
 type Arrival struct {
 	// Entered is when the request asked for a server for the first time; an attempt

@@ -25,6 +25,16 @@
 // length and chunks, or unknown transfer codings are [ErrMalformed], as is
 // anything that is sent after the end of an answer.
 //
+// # A dispatcher
+//
+// With Options.Dispatcher each attempt is admitted before it is sent: it waits, with its
+// small body read and without a connection, until a server has a place for it. The time
+// counts as wait (Attempt.Queued to Placed). The place is given back when the attempt has
+// ended, with the last of the answer's body; a retry is admitted anew, after its first
+// place was given back. Who cancels the request's context leaves the queue at once. The
+// pool tells the dispatcher which servers may be used, whenever that changes; one that
+// goes out of use between its choice and the sending is chosen again.
+//
 // # When a request is sent again
 //
 //   - No connection, or not one byte was taken by one that had been idle: any
@@ -48,6 +58,8 @@
 //	  │                                  ▼                         │
 //	  ├──successes────────────────── suspect (used last)           │
 //	  └──its time is over, or probes succeed───────────────────────┘
+//
+// Beside these, draining; and proving (Server.Prove), until a first probe succeeds.
 //
 // The cap (Health.MaxEjected) is computed with the server already out, and the
 // last server never goes out. When all are bad none is out: the pool is in panic,
