@@ -11,7 +11,7 @@ type Item struct {
 	// Arrived is when it came to the second-level switch (the paper's τ), in ns.
 	Arrived int64
 	// Deadline is the latest instant in ns at which it may start on this server
-	// without a penalty: d = τ + t_max − t̂. At most 2^62 either way.
+	// without a penalty: d = τ + t_max − t̂. Less than 2^62 either way.
 	Deadline int64
 	// Penalty is p, in units of cost per second of lateness; at most 1e15.
 	Penalty float64
@@ -28,7 +28,7 @@ type Item struct {
 //	σ = now + max(0, Bias + PerStatic·S + PerDynamic·D)
 //
 // in s and s per byte. Any of them may be negative; one that is no number
-// counts as 0.
+// counts as 0, and none is more than 1e15 either way.
 type Wait struct{ Bias, PerStatic, PerDynamic float64 }
 
 // Place is where a request goes in a line.
@@ -84,7 +84,7 @@ func (d Discipline) String() string {
 func (d Discipline) sorted() bool { return d != FIFO && d != Cheapest }
 
 const (
-	mostInstant = int64(1) << 62 // so that the difference of two fits
+	mostInstant = int64(1)<<62 - 1 // so that the difference of two fits
 	mostAmount  = 1e15
 	mostService = 1e5  // s, so that the sum of 90,000 such fits in ns
 	perSecond   = 1e9  // ns
@@ -121,10 +121,10 @@ func amount(x, most float64) float64 {
 }
 
 func number(x float64) float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
+	if math.IsNaN(x) {
 		return 0
 	}
-	return x
+	return max(-mostAmount, min(mostAmount, x))
 }
 
 // seconds returns ns in s.

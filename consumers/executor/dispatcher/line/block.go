@@ -1,0 +1,138 @@
+package line
+
+import "slices"
+
+// block is a stretch of the line. What is asked of a line is answered by its
+// blocks' sums, of which a change of the line makes those of one block anew.
+//
+// Nothing here depends on the bytes ahead of the block: they enter every question
+// as a shift of time. So who leaves at the head or is put in ahead changes no
+// other block, and nothing adds up from change to change: sums are made anew from
+// the items, deadlines and bytes counted from the block's own beginning.
+type block struct {
+	sums
+	order
+
+	slot  int32 // the block's number in Line.where
+	stale bool  // sums, rows and deadlines are not of the items
+
+	entries   []entry // in order; entries[head:] are in the line
+	head      int
+	rows      []row   // of each
+	deadlines []int64 // of each
+}
+
+// entry is an item with what is made of it once.
+type entry struct {
+	Item
+	service int64   // ns
+	worth   float64 // log(p/t̂), of the discipline Cost
+}
+
+// row is what a penalty is made of.
+type row struct {
+	due             float64 // the deadline, in s from the block's base
+	static, dynamic float64 // bytes ahead in the block
+	penalty         float64
+}
+
+// sums are those of a block's items.
+type sums struct {
+	base              int64 // ns, the deadline of the first
+	soonest, latest   int64 // deadlines
+	service           int64 // ns
+	static, dynamic   float64
+	nStatic, nDynamic int
+
+	// Σp, Σp·due, Σp·static and Σp·dynamic of the rows.
+	p, pDue, pStatic, pDynamic float64
+	// The bytes ahead of the last.
+	lastStatic, lastDynamic float64
+	// The greatest penalty and worth.
+	most, worth float64
+}
+
+func (b *block) len() int { return len(b.entries) - b.head }
+
+// items returns the entries in the line.
+func (b *block) items() []entry { return b.entries[b.head:] }
+
+// first and last return the deadlines of the first and of the last.
+func (b *block) first() int64 { return b.entries[b.head].Deadline }
+func (b *block) last() int64  { return b.entries[len(b.entries)-1].Deadline }
+
+// put puts an entry in.
+func (b *block) put(at int, e entry) {
+	if b.head > 0 && len(b.entries) == cap(b.entries) {
+		b.entries = b.entries[:copy(b.entries, b.entries[b.head:])]
+		b.head = 0
+	}
+	b.entries = slices.Insert(b.entries, b.head+at, e)
+	b.stale = true
+}
+
+// take takes the entry out.
+func (b *block) take(at int) Item {
+	it := b.entries[b.head+at].Item
+	if at == 0 {
+		b.head++
+	} else {
+		b.entries = slices.Delete(b.entries, b.head+at, b.head+at+1)
+	}
+	b.stale = true
+	return it
+}
+
+// append puts entries in behind the last.
+func (b *block) append(entries []entry) {
+	b.entries = append(b.entries, entries...)
+	b.stale = true
+}
+
+// cut leaves the first n in.
+func (b *block) cut(n int) {
+	b.entries = b.entries[:b.head+n]
+	b.stale = true
+}
+
+// fresh makes the rows and sums anew if items came or went.
+func (b *block) fresh() {
+	if b.stale {
+		b.renew()
+	}
+}
+
+func (b *block) renew() {
+	items := b.items()
+	b.rows = slices.Grow(b.rows[:0], len(items))[:len(items)]
+	b.deadlines = slices.Grow(b.deadlines[:0], len(items))[:len(items)]
+	s := sums{base: items[0].Deadline, soonest: items[0].Deadline, latest: items[0].Deadline, worth: items[0].worth}
+	for i := range items {
+		e := &items[i]
+		r := row{due: seconds(e.Deadline - s.base), static: s.static, dynamic: s.dynamic, penalty: e.Penalty}
+		b.rows[i], b.deadlines[i] = r, e.Deadline
+		s.soonest, s.latest = min(s.soonest, e.Deadline), max(s.latest, e.Deadline)
+		s.service += e.service
+		s.p += r.penalty
+		s.pDue += r.penalty * r.due
+		s.pStatic += r.penalty * r.static
+		s.pDynamic += r.penalty * r.dynamic
+		s.lastStatic, s.lastDynamic = s.static, s.dynamic
+		s.static += e.Static
+		s.dynamic += e.Dynamic
+		if e.Dynamic > 0 {
+			s.nDynamic++
+		} else {
+			s.nStatic++
+		}
+		if e.Penalty > s.most {
+			s.most = e.Penalty
+		}
+		if e.worth > s.worth {
+			s.worth = e.worth
+		}
+	}
+	b.sums = s
+	b.order = order{dues: b.dues, steps: b.steps}
+	b.stale = false
+}
