@@ -20,8 +20,11 @@ const (
 // following says of a kind what its tables are made from, who follows them, and who
 // could.
 func following(k control.Kind) (from, who, could, concerned string) {
-	if k == control.Coding {
+	switch k {
+	case control.Coding:
 		return "tasks", "coder", "penstock coder does", "penstock coder of that name does"
+	case control.Servers:
+		return "requests and gauges", "follower", "entry points of the site do, and penstock serverswitch", "entry points of the site do, and penstock serverswitch"
 	}
 	return "calls", "router", "entry points with components, or penstock router, do", "entry points with components, or a backend, route or rule for its links, do"
 }

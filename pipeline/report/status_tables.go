@@ -37,7 +37,9 @@ type TableStatus struct {
 	Probes []control.Probe    `json:"probes,omitempty"`
 	// Coding is the table of kind coding.
 	Coding *control.CodingTable `json:"coding,omitempty"`
-	// Routers are those, of kind coding the coders, that have answered a table of the scope not too long ago, by
+	// Servers is the table of kind servers.
+	Servers *control.ServersTable `json:"servers,omitempty"`
+	// Routers are those, of kind coding the coders, of kind servers the entry points and server switches, that have answered a table of the scope not too long ago, by
 	// name and target.
 	Routers []RouterStatus `json:"routers,omitempty"`
 }
@@ -128,7 +130,7 @@ func TableOf(ctx context.Context, client *bus.Client, k control.Kind, scope stri
 
 func tableStatus(c *control.Command, at, now time.Time) TableStatus {
 	t := TableStatus{
-		Scope: c.Scope, Epoch: c.Epoch, Mode: c.Mode, Window: c.Window, Reason: c.Reason, At: at, TTL: c.TTL, Coding: c.Coding,
+		Scope: c.Scope, Epoch: c.Epoch, Mode: c.Mode, Window: c.Window, Reason: c.Reason, At: at, TTL: c.TTL, Coding: c.Coding, Servers: c.Servers,
 	}
 	if c.Split != nil {
 		t.Rows, t.Probes = c.Split.Table, c.Split.Probes
@@ -235,8 +237,11 @@ func (a routerAnswers) take(o *control.Outcome, last uint64) {
 
 // Follower is who follows the tables of a kind, in a word.
 func Follower(k control.Kind) string {
-	if k == control.Coding {
+	switch k {
+	case control.Coding:
 		return "coder"
+	case control.Servers:
+		return "follower"
 	}
 	return "router"
 }
@@ -268,6 +273,9 @@ func printTables(b *strings.Builder, k control.Kind, tables []TableStatus) {
 		if t.Coding != nil {
 			fmt.Fprintf(b, "    %s, reads: %s\n    writes: %s\n", t.Coding.Policy, LimitText(t.Coding.Read), LimitText(t.Coding.Write))
 		}
+		if t.Servers != nil {
+			fmt.Fprintf(b, "    %s\n", ServersText(t.Servers))
+		}
 		for _, r := range t.Routers {
 			fmt.Fprintf(b, "    %s %s%s: ", Follower(k), r.By, withSpace(r.Target))
 			if r.Epoch < t.Epoch {
@@ -294,6 +302,33 @@ func SharesText(ratios []control.SplitRatio) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// ServersText says in brief which servers are on.
+func ServersText(t *control.ServersTable) string {
+	text := fmt.Sprintf("%d on: %s", len(t.On), someOf(t.On))
+	if len(t.Off) > 0 {
+		text += fmt.Sprintf("; %d off: %s", len(t.Off), someOf(t.Off))
+	}
+	if len(t.ZoneWeights) > 1 {
+		var parts []string
+		for _, zone := range slices.Sorted(maps.Keys(t.ZoneWeights)) {
+			parts = append(parts, fmt.Sprintf("%s %s", zone, trimmed(t.ZoneWeights[zone])))
+		}
+		text += "; zones " + strings.Join(parts, ", ")
+	}
+	return text
+}
+
+// mostNamed is how many names a line has.
+const mostNamed = 8
+
+// someOf lists names, the first of many.
+func someOf(names []string) string {
+	if len(names) <= mostNamed {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNamed], ", "), len(names)-mostNamed)
 }
 
 // trimmed writes a number with at most two decimals.

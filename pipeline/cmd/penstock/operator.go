@@ -113,20 +113,18 @@ func (f *busFlags) hasDecided(con *console, k control.Kind) (err error) {
 
 // decides reports whether a decider of the kind runs here, as far as the bus tells;
 // if not, why. Placement is decided by every Penstock that serves. Split is where
-// the configuration has components and coding where it has coders, which the bus does
-// not know: but their deciders have left a record or, before the first, a snapshot.
+// the configuration has components, coding where it has coders and servers where it has
+// classes of them, which the bus does not know: but their deciders have left a record or, before the first, a snapshot.
 func decides(ctx context.Context, client *bus.Client, k control.Kind) (runs bool, why string, err error) {
-	switch k {
-	case control.Placement:
+	if k == control.Placement {
 		return true, "", nil
-	case control.Split:
-		runs, err := decider.Known(ctx, client, k)
-		return runs, "no decider of split has run on this bus: one does where the configuration has components", err
-	case control.Coding:
-		runs, err := decider.Known(ctx, client, k)
-		return runs, "no decider of coding has run on this bus: one does where the configuration has coders", err
 	}
-	return false, fmt.Sprintf("no decider of %s runs in this version", k), nil
+	where, ok := map[control.Kind]string{control.Split: "components", control.Coding: "coders", control.Servers: "servers.classes"}[k]
+	if !ok {
+		return false, fmt.Sprintf("no decider of %s runs in this version", k), nil
+	}
+	runs, err = decider.Known(ctx, client, k)
+	return runs, fmt.Sprintf("no decider of %s has run on this bus: one does where the configuration has %s", k, where), err
 }
 
 // heeded says whom a switch is for if it is of a kind that nobody decides here;

@@ -46,8 +46,8 @@ func TestSwitchesOfKindsThatNobodyDecides(t *testing.T) {
 		says, note string
 	}{
 		{[]string{"mode", "split", "act"}, 0, "split: mode act", "no decider of split has run on this bus"},
-		{[]string{"freeze", "servers"}, 0, "servers: frozen", "no decider of servers runs in this version"},
-		{[]string{"thaw", "servers"}, 0, "servers: thawed", "no decider of servers runs in this version"},
+		{[]string{"freeze", "servers"}, 0, "servers: frozen", "no decider of servers has run on this bus"},
+		{[]string{"thaw", "servers"}, 0, "servers: thawed", "no decider of servers has run on this bus"},
 		{[]string{"mode", "placement", "advise"}, 0, "placement: mode advise", ""},
 		{[]string{"freeze"}, 0, "all: frozen", ""},
 		{[]string{"rollback", "split", "--to", "2020-01-01T00:00:00Z"}, 1, "", "split has decided nothing, and no decider of split has run on this bus: one does where the configuration has components: there"},
