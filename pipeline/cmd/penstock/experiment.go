@@ -7,12 +7,14 @@ import (
 
 	"penstock/pipeline/experiment"
 	"penstock/pipeline/experiment/coding"
+	"penstock/pipeline/experiment/serving"
 	"penstock/pipeline/experiment/splitting"
 )
 
 type experimentCmd struct {
 	Placement  experimentPlacementCmd  `cmd:"" help:"The evaluation of the placement paper: cases, friend models, baselines and the optimum; tables and plots."`
 	Split      experimentSplitCmd      `cmd:"" help:"The evaluation of the request-splitting paper: applications, faults, policies, and greedy against the optimum; tables and plots."`
+	Servers    experimentServersCmd    `cmd:"" help:"The evaluation of the paper on request distribution with perceptrons: loads, policies, servers on and off, and a clairvoyant bound; tables and plots."`
 	Coding     experimentCodingCmd     `cmd:"" help:"The evaluation of the coded-storage paper: static codes, policies, stores, loads, steps; tables and plots."`
 	CodingLive experimentCodingLiveCmd `cmd:"" name:"coding-live" help:"The same sweep at five loads with the real coder over a store with made-up delays, beside the simulation."`
 }
@@ -52,6 +54,25 @@ func (c *experimentSplitCmd) Run(con *console) error {
 			return nil, err
 		}
 		return splitting.Split(con.ctx, splitting.Options{Params: params, Seeds: seeds, Quick: c.Quick, Data: c.Data, Progress: progress})
+	})
+}
+
+type experimentServersCmd struct {
+	Out   string `help:"Folder for experiment-servers.json and experiment-servers.html; none: only print." type:"path"`
+	Seeds int    `help:"Draws of arrivals, pages, sizes and times at stations." default:"5"`
+	Quick bool   `help:"One seed, and only the scenarios that are not held out."`
+	Data  string `help:"Folder with azure-llm-2023 and nasa-19950801: recorded arrivals and sizes too." type:"existingdir"`
+}
+
+// Run runs the experiment. A target that isn't reached is told, and no failure.
+func (c *experimentServersCmd) Run(con *console) error {
+	x := experimentRun{seeds: c.Seeds, quick: c.Quick, out: c.Out, unit: "seeds of scenarios", data: "--data", badData: serving.ErrData}
+	return x.run(con, func(seeds int, progress func(done, all int)) (experimentResult, error) {
+		params, err := serving.Default()
+		if err != nil {
+			return nil, err
+		}
+		return serving.Serving(con.ctx, serving.Options{Params: params, Seeds: seeds, Quick: c.Quick, Data: c.Data, Progress: progress})
 	})
 }
 
@@ -135,6 +156,7 @@ func (experimentCmd) Help() string {
   penstock experiment placement --data DIR --seeds 3
   penstock experiment split --out penstock-out --seeds 10
   penstock experiment split --quick
+  penstock experiment servers --out penstock-out --seeds 20
   penstock experiment coding --out penstock-out
   penstock experiment coding --sizes FILE --seeds 3
 

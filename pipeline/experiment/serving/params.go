@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -39,7 +40,6 @@ type System struct {
 	InService  int       `yaml:"in_service"`
 	Hop        duration  `yaml:"hop"`
 	FirstLevel string    `yaml:"first_level"`
-	Gauges     duration  `yaml:"gauges"`
 }
 
 // The rules of the first level.
@@ -119,3 +119,17 @@ func Decode(data []byte) (Params, error) {
 func (p *Params) page(name string) int {
 	return slices.IndexFunc(p.Pages, func(x loads.Page) bool { return x.Name == name })
 }
+
+// kind is which recording it is.
+func (r *Recorded) kind() string {
+	if strings.HasPrefix(r.Name, azure) {
+		return azure
+	}
+	return nasa
+}
+
+// The recordings.
+const (
+	azure = "azure"
+	nasa  = "nasa"
+)
