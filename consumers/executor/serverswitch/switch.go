@@ -2,16 +2,30 @@ package serverswitch
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"penstock/consumers/executor"
 	"penstock/schemas/control"
 )
 
-// Kind is servers.
-func (w *Switch) Kind() control.Kind { return control.Servers }
-
 // Switch is the executor's target of kind servers. It is safe for concurrent use.
-type Switch struct{ o Options }
+type Switch struct {
+	o        Options
+	journal  *journal
+	stopping chan struct{} // closed when Run is being stopped
+
+	mu     sync.Mutex // of all below, of sites and of the journal
+	book   *book
+	sites  map[string]*site
+	answer executor.Answer // of the executor that has resumed last
+	begun  bool
+}
 
 var _ executor.Target = (*Switch)(nil)
 
@@ -19,22 +33,274 @@ var _ executor.Target = (*Switch)(nil)
 // ErrOptions, ErrInUse, ErrJournal.
 func New(o Options) (*Switch, error) {
 	o, err := o.complete()
-	return &Switch{o}, err
+	if err != nil {
+		return nil, err
+	}
+	w := &Switch{o: o, stopping: make(chan struct{}), sites: map[string]*site{}}
+	if w.journal, w.book, err = openJournal(o.Folder); err != nil {
+		return nil, err
+	}
+	for _, v := range o.Servers {
+		if err := w.add(v); err != nil {
+			return nil, errors.Join(err, w.journal.close())
+		}
+	}
+	for _, s := range w.sites {
+		for name := range s.page.Servers { // those of an earlier configuration
+			if s.unitOf(name) == nil {
+				delete(s.page.Servers, name)
+			}
+		}
+		s.decide()
+		s.settle(false)
+	}
+	return w, nil
 }
 
-// Resume takes the last tables up.
-func (w *Switch) Resume(context.Context, executor.Answer) error { return nil }
-
-// Apply makes a table wanted and answers it when its servers are as it wants them.
-func (w *Switch) Apply(context.Context, *control.Command, executor.Answer) error { return ErrStopped }
-
-// Decline answers a table that is not to be carried out.
-func (w *Switch) Decline(context.Context, *control.Command, control.Status, executor.Answer) error {
-	return ErrStopped
+// add takes a server in, with what the journal knows of it.
+func (w *Switch) add(v Server) error {
+	if v.Name == "" || v.Site == "" || v.Backend == nil {
+		return fmt.Errorf("server %.80q of site %.80q: expected a name, a site and a backend: %w", v.Name, v.Site, ErrOptions)
+	}
+	s := w.sites[v.Site]
+	if s == nil {
+		s = &site{
+			name: v.Site, page: w.book.Sites[v.Site], most: w.o.Tries, least: w.o.Least, expired: w.o.Expired, changed: make(chan struct{}),
+		}
+		if s.page == nil {
+			s.page = &page{}
+			w.book.Sites[v.Site] = s.page
+		}
+		if s.page.Servers == nil {
+			s.page.Servers = map[string]*memo{}
+		}
+		w.sites[v.Site] = s
+	}
+	if s.unitOf(v.Name) != nil {
+		return fmt.Errorf("server %.80q of site %.80q: expected each once: %w", v.Name, v.Site, ErrOptions)
+	}
+	m := s.page.Servers[v.Name]
+	if m == nil || m.Phase == "" {
+		m = &memo{Phase: Unknown}
+		s.page.Servers[v.Name] = m
+	}
+	_, fixed := v.Backend.(None)
+	s.units = append(s.units, &unit{Server: v, fixed: fixed, memo: m, kick: make(chan struct{}, 1)})
+	return nil
 }
 
-// Run brings servers to what is wanted until ctx ends; hooks in flight get Grace.
-func (w *Switch) Run(ctx context.Context) error { <-ctx.Done(); return nil }
+// Close gives the state folder free. Run has ended, or was never called.
+func (w *Switch) Close() error { return w.journal.close() }
 
-// Close gives the state folder free. Run has ended.
-func (w *Switch) Close() error { return nil }
+// Kind is servers.
+func (w *Switch) Kind() control.Kind { return control.Servers }
+
+// keep writes the journal. The lock is held.
+func (w *Switch) keep() error {
+	if err := w.journal.file.Keep(w.book); err != nil {
+		w.o.Metrics.Count(Unkept, "", 1)
+		w.o.Logger.Error().Err(err).Msg("the journal of the server switch can't be written: what it was for waits")
+		return fmt.Errorf("%w: %w", ErrJournal, err)
+	}
+	return nil
+}
+
+// Resume takes up the last table of each site that the bus holds, if it is later than the
+// journal's: another process may have had it, so that nothing that the journal says of
+// the site's servers is certain. Before it has succeeded no server is stopped.
+func (w *Switch) Resume(ctx context.Context, answer executor.Answer) error {
+	last, until := map[string]*control.Command{}, map[string]time.Time{}
+	err := w.o.History(ctx, func(c *control.Command, at time.Time) error {
+		over, err := executor.Over(c, at)
+		if err != nil || c.Mode != control.Act || c.Servers == nil {
+			return err
+		}
+		last[c.Scope], until[c.Scope] = c, over
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("tables of before: %w", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.o.Clock.Now()
+	for name, s := range w.sites {
+		c := last[name]
+		if c != nil && c.Epoch > s.page.Epoch && until[name].After(now) && s.check(c.Servers) == nil {
+			if err := w.adopt(s, c, until[name]); err != nil {
+				return err
+			}
+			if !s.resumed {
+				s.doubt()
+			}
+		}
+	}
+	w.answer = answer
+	for _, s := range w.sites {
+		s.resumed = true
+		s.settle(true)
+	}
+	return nil
+}
+
+// doubt has what servers are be found out again.
+func (s *site) doubt() {
+	for _, u := range s.units {
+		if u.memo.Phase == On || u.memo.Phase == Off {
+			*u.memo = memo{Phase: Unknown}
+			u.asked = false
+		}
+	}
+}
+
+// check says whether a table can be followed. ErrUnknownServer.
+func (s *site) check(t *control.ServersTable) error {
+	for _, name := range slices.Concat(t.On, t.Off) {
+		if s.unitOf(name) == nil {
+			return fmt.Errorf("%.200q: %w", name, ErrUnknownServer)
+		}
+	}
+	return nil
+}
+
+// adopt makes a table the wanted one, if the journal takes it. The lock is held.
+func (w *Switch) adopt(s *site, c *control.Command, until time.Time) error {
+	before := *s.page
+	p := s.page
+	p.Epoch, p.On, p.Off, p.Began, p.Until = c.Epoch, c.Servers.On, c.Servers.Off, w.o.Clock.Now(), until
+	p.Lapsed, p.Answered = false, ""
+	if err := w.keep(); err != nil {
+		*p = before
+		return errors.Join(err, executor.ErrAgain)
+	}
+	for _, u := range s.units {
+		if u.memo.Phase == Off {
+			u.memo.Cut = "" // it was said of an earlier table
+		}
+	}
+	s.decide()
+	s.settle(true)
+	return nil
+}
+
+// Apply makes a table wanted, waits until its servers are as it wants them, or have
+// failed, and answers it; refused if a later one has come meanwhile. ErrStopped, and
+// ErrJournal with executor.ErrAgain.
+func (w *Switch) Apply(ctx context.Context, c *control.Command, answer executor.Answer) error {
+	o := control.Outcome{Scope: c.Scope, Epoch: c.Epoch, Target: control.SwitchTarget}
+	s, err := w.admit(ctx, c, &o)
+	if err != nil {
+		return err
+	}
+	if s != nil {
+		if err := w.await(ctx, s, &o); err != nil {
+			return err
+		}
+	}
+	if err := answer(ctx, o); err != nil {
+		return err
+	}
+	if s != nil {
+		w.answered(s, &o)
+	}
+	return nil
+}
+
+// admit takes a command in. It returns the site whose table it has become, or was before;
+// else its outcome is known.
+func (w *Switch) admit(ctx context.Context, c *control.Command, o *control.Outcome) (*site, error) {
+	until, err := executor.OverBy(ctx, c, w.o.Clock)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.sites[c.Scope]
+	switch {
+	case s == nil:
+		o.Status, o.Reason = control.Advised, control.NotConcerned
+	case c.Servers == nil:
+		o.Status, o.Reason = control.Failed, "a command without a table"
+	case c.Epoch < s.page.Epoch:
+		o.Status, o.Reason = control.Refused, olderEpoch
+	case c.Epoch == s.page.Epoch && s.page.Answered == control.Done:
+		o.Status = control.AlreadyApplied
+	case c.Epoch == s.page.Epoch:
+		return s, nil
+	case c.Epoch == s.refused:
+		o.Status, o.Reason = control.Failed, s.fault
+	default:
+		if err := s.check(c.Servers); err != nil {
+			s.refused, s.fault = c.Epoch, err.Error()
+			o.Status, o.Reason = control.Failed, s.fault
+			return nil, nil
+		}
+		return s, w.adopt(s, c, until)
+	}
+	return nil, nil
+}
+
+const olderEpoch = "older-epoch"
+
+// await waits for the end of a table and makes its outcome.
+func (w *Switch) await(ctx context.Context, s *site, o *control.Outcome) error {
+	for {
+		w.mu.Lock()
+		later, lapsed, v, changed := s.page.Epoch != o.Epoch, s.page.Lapsed, s.judge(), s.changed
+		took := w.o.Clock.Now().Sub(s.page.Began)
+		w.mu.Unlock()
+		o.TookUS = max(0, took.Microseconds())
+		switch {
+		case later:
+			o.Status, o.Reason = control.Refused, olderEpoch
+			return nil
+		case lapsed:
+			o.Status = control.Expired
+			return nil
+		case v.settled:
+			o.Status, o.Reason, o.Failed = control.Done, v.reason, v.failed
+			if len(v.failed) > 0 {
+				o.Status = control.Failed
+			}
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%w (%w)", ErrStopped, context.Cause(ctx))
+		case <-w.stopping:
+			return ErrStopped
+		}
+	}
+}
+
+// answered notes that a table's outcome is on the bus. That it isn't noted on disk only
+// has it answered again, which the bus knows.
+func (w *Switch) answered(s *site, o *control.Outcome) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s.page.Epoch == o.Epoch {
+		s.page.Answered = o.Status
+		_ = w.keep()
+		s.settle(false)
+	}
+}
+
+// Decline answers a table without carrying it out.
+func (w *Switch) Decline(ctx context.Context, c *control.Command, status control.Status, answer executor.Answer) error {
+	o := control.Outcome{Scope: c.Scope, Epoch: c.Epoch, Target: control.SwitchTarget, Status: status}
+	w.mu.Lock()
+	if w.sites[c.Scope] == nil && status == control.Advised {
+		o.Reason = control.NotConcerned
+	}
+	w.mu.Unlock()
+	return answer(ctx, o)
+}
+
+// siteNames are sorted.
+func (w *Switch) siteNames() []string { return slices.Sorted(maps.Keys(w.sites)) }
+
+// faultText is an error on one line.
+func faultText(err error) string {
+	return bounded(strings.Join(strings.Fields(err.Error()), " "), mostFault)
+}

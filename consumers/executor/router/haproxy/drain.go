@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"penstock/consumers/executor/haproxyapi"
 	"penstock/consumers/executor/router"
 	"penstock/infra/shares"
 )
@@ -78,7 +79,7 @@ func (t *Target) states(ctx context.Context, r shares.Replica, state func(s *ser
 }
 
 func (t *Target) traffic(ctx context.Context) (map[string]traffic, error) {
-	answer, err := t.client.ask(ctx, "show stat -1 4 -1") // of servers
+	answer, err := t.client.ask(ctx, haproxyapi.ServerStats)
 	if err != nil {
 		return nil, err
 	}

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"penstock/consumers/executor"
+	"penstock/consumers/executor/haproxyapi"
 	"penstock/consumers/executor/router"
 	"penstock/infra/clock"
 	"penstock/infra/shares"
@@ -56,9 +55,6 @@ const (
 	StateFile executor.Counter = "state_file"
 )
 
-// names of HAProxy's are made of these.
-var named = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
-
 // complete fills defaults in and checks; it returns the network of the address.
 func (o *Options) complete() (network string, err error) {
 	o.Name = cmp.Or(o.Name, "haproxy")
@@ -69,15 +65,11 @@ func (o *Options) complete() (network string, err error) {
 	if o.Metrics == nil {
 		o.Metrics = executor.NoMetrics{}
 	}
-	network = "tcp"
-	if address, ok := strings.CutPrefix(o.Address, "tcp:"); ok {
-		o.Address = address
-	} else if address, ok := strings.CutPrefix(o.Address, "unix:"); ok || strings.Contains(o.Address, "/") {
-		network, o.Address = "unix", address
-	}
-	if o.Address == "" || o.Timeout < 0 || len(o.Backends) == 0 {
+	network, address, err := haproxyapi.Address(o.Address)
+	if err != nil || o.Timeout < 0 || len(o.Backends) == 0 {
 		return "", fmt.Errorf("haproxy: an address and backends are needed, and no negative time: %w", router.ErrOptions)
 	}
+	o.Address = address
 	taken := map[string]bool{}
 	for _, b := range o.Backends {
 		if err := b.check(taken); err != nil {
@@ -88,14 +80,14 @@ func (o *Options) complete() (network string, err error) {
 }
 
 func (b *Backend) check(taken map[string]bool) error {
-	if !named.MatchString(b.Name) || taken[b.Name] || b.Link.From == "" || b.Link.To == "" || len(b.Servers) == 0 {
+	if !haproxyapi.Named(b.Name) || taken[b.Name] || b.Link.From == "" || b.Link.To == "" || len(b.Servers) == 0 {
 		return fmt.Errorf("haproxy: backend %.80q: expected a name, once, a link and servers: %w", b.Name, router.ErrOptions)
 	}
 	taken[b.Name] = true
 	for site, servers := range b.Servers {
 		for _, server := range servers {
 			id := b.Name + "/" + server
-			if !named.MatchString(server) || taken[id] {
+			if !haproxyapi.Named(server) || taken[id] {
 				return fmt.Errorf("haproxy: backend %.80q: server %.80q: expected a name, once: %w", b.Name, server, router.ErrOptions)
 			}
 			taken[id] = true

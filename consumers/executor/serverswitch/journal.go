@@ -1,0 +1,114 @@
+package serverswitch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"penstock/infra/wholefile"
+	"penstock/schemas/control"
+)
+
+// Phase is how far a server has come.
+type Phase string
+
+// The phases.
+const (
+	Unknown  Phase = "unknown"
+	Off      Phase = "off"
+	Starting Phase = "starting"
+	Warming  Phase = "warming"
+	On       Phase = "on"
+	Draining Phase = "draining"
+	Stopping Phase = "stopping"
+)
+
+// memo is what the journal knows of a server.
+type memo struct {
+	Phase Phase `json:"phase"`
+	// Since is when the phase began; with it the key of a hook's tries is made.
+	Since time.Time `json:"since"`
+	// Until is by when a warming server is to be ready, and a draining one drained.
+	Until time.Time `json:"until,omitzero"`
+	// Tries that failed since the phase before, and when the next one is due.
+	Tries int       `json:"tries,omitempty"`
+	Next  time.Time `json:"next,omitzero"`
+	Fault string    `json:"fault,omitempty"`
+	// Cut says what was left when a drain ended at its deadline.
+	Cut string `json:"cut,omitempty"`
+}
+
+// enter begins a phase.
+func (m *memo) enter(p Phase, now time.Time) {
+	*m = memo{Phase: p, Since: now}
+}
+
+// page is what the journal knows of a site: its table, and its servers.
+type page struct {
+	// Epoch is that of the table; 0: none has come yet.
+	Epoch uint64    `json:"epoch"`
+	On    []string  `json:"on"`
+	Off   []string  `json:"off"`
+	Began time.Time `json:"began,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+	// Lapsed is set when the table's ttl is over.
+	Lapsed bool `json:"lapsed,omitempty"`
+	// Answered is the table's outcome, once it is on the bus.
+	Answered control.Status   `json:"answered,omitempty"`
+	Servers  map[string]*memo `json:"servers"`
+}
+
+// book is the journal.
+type book struct {
+	Version int              `json:"version"`
+	Sites   map[string]*page `json:"sites"`
+}
+
+const (
+	journalName = "journal.json"
+	lockName    = "lock"
+	// journalVersion of files that this version writes and reads.
+	journalVersion = 1
+)
+
+// journal is the book on disk, in a folder that one process has.
+type journal struct {
+	lock *os.File
+	file wholefile.JSON[*book]
+}
+
+// openJournal locks the folder and reads what is there. ErrInUse, ErrJournal.
+func openJournal(folder string) (*journal, *book, error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrJournal, err)
+	}
+	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrJournal, err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w: %w", folder, ErrInUse, err), lock.Close())
+	}
+	j := &journal{lock: lock, file: wholefile.JSON[*book]{Name: filepath.Join(folder, journalName)}}
+	b, some, err := j.file.Read()
+	switch {
+	case err == nil && some && (b == nil || b.Version != journalVersion):
+		err = fmt.Errorf("%s: expected version %d", j.file.Name, journalVersion)
+	case err == nil && !some:
+		b = &book{}
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%w: %w", ErrJournal, err), lock.Close())
+	}
+	b.Version = journalVersion
+	if b.Sites == nil {
+		b.Sites = map[string]*page{}
+	}
+	return j, b, nil
+}
+
+// close gives the folder free.
+func (j *journal) close() error { return j.lock.Close() }

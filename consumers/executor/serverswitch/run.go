@@ -1,0 +1,208 @@
+package serverswitch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"penstock/schemas/control"
+)
+
+// Run brings servers to what is wanted until ctx ends. Then it begins nothing more, lets
+// hooks in flight end within Grace, and returns nil. It is called once, and ends before
+// Close.
+func (w *Switch) Run(ctx context.Context) error {
+	w.mu.Lock()
+	twice := w.begun
+	w.begun = true
+	w.mu.Unlock()
+	if twice {
+		return fmt.Errorf("expected one Run: %w", ErrOptions)
+	}
+	hooks, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	var loops, grace sync.WaitGroup
+	for _, name := range w.siteNames() {
+		s := w.sites[name]
+		loops.Go(func() { w.watch(ctx, s) })
+		for _, u := range s.units {
+			loops.Go(func() { w.serve(ctx, hooks, s, u) })
+		}
+	}
+	ended := make(chan struct{})
+	grace.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-ended:
+			return
+		}
+		close(w.stopping)
+		t := w.o.Clock.NewTimer(w.o.Grace)
+		defer t.Stop()
+		select {
+		case <-t.C():
+			cut()
+		case <-ended:
+		}
+	})
+	loops.Wait()
+	close(ended)
+	grace.Wait()
+	return nil
+}
+
+// watch ends a site's table at its ttl, and tells when one that was answered failed has
+// come to what it wants after all.
+func (w *Switch) watch(ctx context.Context, s *site) {
+	for ctx.Err() == nil {
+		w.mu.Lock()
+		p, now, changed := s.page, w.o.Clock.Now(), s.changed
+		if p.Epoch > 0 && !p.Lapsed && !now.Before(p.Until) {
+			w.lapse(s)
+			changed = s.changed
+		}
+		var wake time.Time
+		if p.Epoch > 0 && !p.Lapsed {
+			wake = p.Until
+		}
+		late := p.Answered == control.Failed && !p.Lapsed && w.answer != nil
+		if v := s.judge(); late && v.settled && len(v.failed) == 0 {
+			o := control.Outcome{
+				Scope: s.name, Epoch: p.Epoch, Target: control.SwitchTarget, Status: control.Done, Reason: v.reason,
+				TookUS: max(0, now.Sub(p.Began).Microseconds()),
+			}
+			answer := w.answer
+			w.mu.Unlock()
+			if answer(ctx, o) == nil {
+				w.answered(s, &o)
+				continue
+			}
+			w.mu.Lock()
+			wake = now.Add(w.o.Every) // its executor has ended; there will be another
+		}
+		w.mu.Unlock()
+		w.rest(ctx, changed, wake, now)
+	}
+}
+
+// lapse has the default take the place of a table. The lock is held.
+func (w *Switch) lapse(s *site) {
+	s.page.Lapsed = true
+	_ = w.keep() // else it lapses again after a restart
+	w.o.Metrics.Count(Lapsed, "", 1)
+	w.o.Logger.Warn().Str("site", s.name).Uint64("epoch", s.page.Epoch).Str("then", string(w.o.Expired)).Msg("the ttl of the table of servers is over")
+	s.decide()
+	s.settle(true)
+}
+
+// rest waits for a signal, or until an instant unless that is zero.
+func (w *Switch) rest(ctx context.Context, signal <-chan struct{}, until, now time.Time) {
+	var due <-chan time.Time
+	if !until.IsZero() {
+		t := w.o.Clock.NewTimer(max(until.Sub(now), time.Millisecond))
+		defer t.Stop()
+		due = t.C()
+	}
+	select {
+	case <-signal:
+	case <-due:
+	case <-ctx.Done():
+	}
+}
+
+// serve brings one server to what is wanted, a step at a time, until ctx ends. hooks goes
+// on for the grace after that.
+func (w *Switch) serve(ctx, hooks context.Context, s *site, u *unit) {
+	for ctx.Err() == nil {
+		w.mu.Lock()
+		now := w.o.Clock.Now()
+		next, again := s.plan(u, now, w.o.Every)
+		w.mu.Unlock()
+		switch next {
+		case rest:
+			w.rest(ctx, u.kick, again, now)
+		case ask:
+			w.ask(ctx, s, u)
+		case start, stop:
+			w.turn(hooks, s, u, next)
+		case warm:
+			w.warm(ctx, s, u)
+		case drain:
+			w.drain(s, u)
+		case wait:
+			w.wait(ctx, s, u)
+		case undrain:
+			w.undrain(ctx, s, u)
+		}
+	}
+}
+
+// call calls a backend within Timeout.
+func (w *Switch) call(ctx context.Context, f func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, w.o.Timeout, errors.New("it took too long"))
+	defer cancel()
+	err := f(ctx)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return fmt.Errorf("%w (%w)", err, cause)
+	}
+	return err
+}
+
+// ask asks what a server is, and believes it. Of one of which nothing is known, and whose
+// backend can't tell, its readiness is asked.
+func (w *Switch) ask(ctx context.Context, s *site, u *unit) {
+	power := Unseen
+	err := w.call(ctx, func(ctx context.Context) (err error) {
+		power, err = u.Backend.Observe(ctx, u.Server)
+		return err
+	})
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		power = Unseen
+		w.trouble("observe", u, err)
+	}
+	w.mu.Lock()
+	unknown := u.memo.Phase == Unknown
+	w.mu.Unlock()
+	running := power == Unseen && unknown && w.call(ctx, func(ctx context.Context) error { return w.o.Ready(ctx, u.Server) }) == nil
+	if ctx.Err() != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now, before := w.o.Clock.Now(), u.memo.Phase
+	u.asked, u.seen, u.power = true, now, power
+	w.saw(u, power, running, now)
+	if before != u.memo.Phase {
+		if before == On || before == Off {
+			w.o.Metrics.Count(Drifted, power.String(), 1)
+			w.o.Logger.Warn().Str("site", s.name).Str("server", u.Name).Stringer("power", power).Msg("a server is other than it was left")
+		}
+		_ = w.keep() // it would be asked again
+	}
+	s.settle(false)
+}
+
+// saw brings a server's phase to what it was found to be.
+func (w *Switch) saw(u *unit, power Power, running bool, now time.Time) {
+	m := u.memo
+	switch {
+	case power == PowerOff && m.Phase != Starting && m.Phase != Off:
+		m.enter(Off, now)
+	case power == PowerOn && (m.Phase == Unknown || m.Phase == Off || m.Phase == Starting):
+		m.enter(Warming, now)
+		m.Until = now.Add(w.o.ReadyWithin)
+	case running:
+		m.enter(On, now)
+	}
+}
+
+// trouble counts a backend's failure.
+func (w *Switch) trouble(what string, u *unit, err error) {
+	w.o.Metrics.Count(Hooks, what+"/"+u.Backend.Name(), 1)
+	w.o.Logger.Warn().Err(err).Str("site", u.Site).Str("server", u.Name).Str("backend", u.Backend.Name()).Msg("server switch: " + what + " has failed")
+}
