@@ -27,7 +27,6 @@ type server struct {
 	since         int64 // ramp: start
 	started       uint64
 	running       []*job
-	late          float64 // sum of the penalties that those in service have begun with
 	serving       float64 // s: sum of the estimates of those in service
 	queuedDynamic int
 	line          *line.Line
@@ -120,7 +119,7 @@ func (s *server) slowdown(now int64) float64 {
 		if elapsed <= j.service {
 			sum++
 		} else {
-			sum += min(elapsed/max(j.service, leastService), mostSlow)
+			sum += max(1, min(elapsed/max(j.service, leastService), mostSlow))
 		}
 	}
 	return sum / float64(len(s.running))
@@ -137,8 +136,15 @@ func (s *server) run(now int64, j *job) {
 	s.running = append(s.running, j)
 	s.in++
 	s.started++
-	s.late += j.late
 	s.serving += j.service
+}
+
+func (s *server) late() float64 {
+	sum := 0.0
+	for _, j := range s.running {
+		sum += j.late
+	}
+	return sum
 }
 
 // end takes a job out of service.
@@ -149,10 +155,9 @@ func (s *server) end(j *job) {
 	s.running[last] = nil
 	s.running = s.running[:last]
 	s.in--
-	s.late -= j.late
-	s.serving -= j.service
+	s.serving = max(0, s.serving-j.service)
 	if s.in == 0 {
-		s.late, s.serving = 0, 0 // no rounding is left
+		s.serving = 0 // no rounding is left
 	}
 }
 

@@ -219,7 +219,7 @@ func (p *Pool) gauge(now int64, s *server) Gauge {
 	g := Gauge{
 		Server: s.name, Usable: s.usable, Leaving: s.rank < 0, Ramping: s.usable && s.ramping && now-s.since < int64(p.options.Ramp),
 		M: s.m, InService: s.in, Queued: s.queued, QueuedStatic: s.queued - s.queuedDynamic, QueuedDynamic: s.queuedDynamic,
-		Late: s.late, Wait: p.behind(now, s), Slowdown: s.slowdown(now), Started: s.started,
+		Late: s.late(), Wait: p.behind(now, s), Slowdown: s.slowdown(now), Started: s.started,
 	}
 	g.StaticBytes, g.DynamicBytes, _, _, _ = s.line.Sums()
 	g.Potential = s.line.Potential(now, s.wait(p.slowdown(now, s)))
