@@ -1,0 +1,20 @@
+// Package lease lets one of several processes do what only one may do at a time: it holds
+// a key of KV members (DESIGN §3), which goes away by itself 5 s after its holder was last
+// heard of.
+//
+//	waiting ──key free──▶ holding ──work ends, or not renewed in time──▶ waiting
+//	                         └──context ends──▶ ended, key given back
+//
+// A holder renews the key every second, by compare and set. If that has not succeeded for
+// [Patience], its work's context ends: by the time that the key is gone, and another may
+// take it, the work has been told to stop. What the work takes to stop beyond the second
+// that is left then, it may overlap with another's: it has to bear that, as what is called
+// at least once does. Only one of two holders of one name holds it: the same process
+// started twice is two.
+//
+// The key's value says who holds it, and what the holder has to say: those who only look
+// read it with [Read].
+//
+// Failures: a bus that can't be reached is waited for; without it nobody new gets the
+// lease. Run fails only with what the work returns.
+package lease

@@ -1,0 +1,239 @@
+package lease
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+	"github.com/rs/zerolog"
+
+	"penstock/infra/bus"
+	"penstock/infra/clock"
+	"penstock/schemas/subject"
+)
+
+const (
+	// Every is how often the key is renewed, and asked for.
+	Every = time.Second
+	// Patience is after how long without a renewal the work is told to stop. The bucket
+	// forgets a key after 5 s.
+	Patience = 4 * time.Second
+)
+
+// ErrOptions is wrapped by New's error for options that can't work. Nothing was started.
+var ErrOptions = errors.New("lease options")
+
+// Options of a lease.
+type Options struct {
+	// Client is the connection. Needed.
+	Client *bus.Client
+	// Clock paces it. Defaults to the machine's.
+	Clock clock.Clock
+	// Key of KV members, the same for all who want it. Needed.
+	Key string
+	// Holder is who this process says it is.
+	Holder string
+	Logger zerolog.Logger
+	// Says is asked for what the holder has to say, JSON, at each renewal; nil: nothing.
+	Says func() any
+}
+
+// Lease is one process's wish to hold a key.
+type Lease struct {
+	o  Options
+	id string // of this process, so that a value is known for its own
+}
+
+// Held is a key as its holder last wrote it.
+type Held struct {
+	// Holder is who, ID which process; Since is when it got it, by its own clock.
+	Holder string    `json:"holder"`
+	ID     string    `json:"id"`
+	Since  time.Time `json:"since"`
+	// Says is what it had to say.
+	Says json.RawMessage `json:"says,omitempty"`
+	// At is when it was written, by the server's clock.
+	At time.Time `json:"-"`
+}
+
+// New returns a lease that nobody holds by it yet.
+func New(o Options) (*Lease, error) {
+	if o.Client == nil || o.Key == "" {
+		return nil, fmt.Errorf("expected Client and Key: %w", ErrOptions)
+	}
+	if o.Clock == nil {
+		o.Clock = clock.System()
+	}
+	return &Lease{o: o, id: nuid.Next()}, nil
+}
+
+// Read returns who holds a key; false if nobody does.
+func Read(ctx context.Context, client *bus.Client, key string) (Held, bool, error) {
+	kv, err := client.KV(ctx, subject.MembersKV)
+	if err != nil {
+		return Held{}, false, err
+	}
+	e, err := kv.Get(ctx, key)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return Held{}, false, nil
+	}
+	if err != nil {
+		return Held{}, false, fmt.Errorf("lease %s: %w", key, err)
+	}
+	var h Held
+	if err := json.Unmarshal(e.Value(), &h); err != nil {
+		return Held{}, false, fmt.Errorf("lease %s: %w", key, err)
+	}
+	h.At = e.Created().UTC()
+	return h, true, nil
+}
+
+// Run waits until the key is this process's, then works, until ctx ends (nil) or work
+// does. work's context ends when ctx does or when the key may not be its own any more; if
+// work returns nil then, the key is waited for again.
+func (l *Lease) Run(ctx context.Context, work func(ctx context.Context) error) error {
+	for ctx.Err() == nil {
+		revision, began, err := l.take(ctx)
+		if err != nil || revision == 0 {
+			if err != nil && ctx.Err() == nil {
+				l.o.Logger.Debug().Err(err).Str("lease", l.o.Key).Msg("can't be asked for now")
+			}
+			if l.o.Clock.Sleep(ctx, Every) != nil {
+				return nil //nolint:nilerr // The context has ended.
+			}
+			continue
+		}
+		l.o.Logger.Info().Str("lease", l.o.Key).Msg("held: this process does the work")
+		if err := l.hold(ctx, revision, began, work); err != nil || ctx.Err() != nil {
+			return err
+		}
+		l.o.Logger.Warn().Str("lease", l.o.Key).Msg("not renewed in time: the work was stopped, and is waited for")
+	}
+	return nil
+}
+
+// take makes the key; revision 0: another has it.
+func (l *Lease) take(ctx context.Context) (revision uint64, began time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, Every)
+	defer cancel()
+	kv, err := l.o.Client.KV(ctx, subject.MembersKV)
+	if err != nil {
+		return 0, began, err
+	}
+	began = l.o.Clock.Now()
+	value, err := l.value(began)
+	if err != nil {
+		return 0, began, err
+	}
+	revision, err = kv.Create(ctx, l.o.Key, value)
+	if errors.Is(err, jetstream.ErrKeyExists) {
+		return 0, began, nil
+	}
+	if err != nil {
+		return 0, began, fmt.Errorf("lease %s: %w", l.o.Key, err)
+	}
+	return revision, began, nil
+}
+
+func (l *Lease) value(since time.Time) ([]byte, error) {
+	h := Held{Holder: l.o.Holder, ID: l.id, Since: since.UTC()}
+	if l.o.Says != nil {
+		says, err := json.Marshal(l.o.Says())
+		if err != nil {
+			return nil, fmt.Errorf("lease %s: what is said: %w", l.o.Key, err)
+		}
+		h.Says = says
+	}
+	value, err := json.Marshal(h)
+	if err != nil {
+		return nil, fmt.Errorf("lease %s: %w", l.o.Key, err)
+	}
+	return value, nil
+}
+
+// hold works as long as the key is renewed, and gives it back.
+func (l *Lease) hold(ctx context.Context, revision uint64, since time.Time, work func(ctx context.Context) error) error {
+	inner, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- work(inner) }()
+	renewed := since
+	tick := l.o.Clock.NewTicker(Every)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			l.leave(ctx, revision)
+			return err
+		case <-ctx.Done():
+			err := <-ended
+			l.leave(ctx, revision)
+			return err
+		case <-tick.C():
+		}
+		began := l.o.Clock.Now()
+		next, err := l.renew(ctx, revision, since)
+		switch {
+		case err == nil:
+			revision, renewed = next, began
+		case l.o.Clock.Now().Sub(renewed) >= Patience-Every || errors.Is(err, errTaken):
+			// One more try would come too late.
+			l.o.Logger.Warn().Err(err).Str("lease", l.o.Key).Msg("can't be renewed: the work is stopped")
+			stop()
+			return <-ended
+		}
+	}
+}
+
+// errTaken says that the key is another's, or gone.
+var errTaken = errors.New("it is not this process's any more")
+
+// renew writes the key anew. An answer that was lost is found by reading it.
+func (l *Lease) renew(ctx context.Context, revision uint64, since time.Time) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, Every)
+	defer cancel()
+	kv, err := l.o.Client.KV(ctx, subject.MembersKV)
+	if err != nil {
+		return 0, err
+	}
+	value, err := l.value(since)
+	if err != nil {
+		return 0, err
+	}
+	next, err := kv.Update(ctx, l.o.Key, value, revision)
+	if err == nil {
+		return next, nil
+	}
+	if !errors.Is(err, jetstream.ErrKeyExists) {
+		return 0, fmt.Errorf("lease %s: %w", l.o.Key, err)
+	}
+	e, err := kv.Get(ctx, l.o.Key)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return 0, errTaken
+	}
+	if err != nil {
+		return 0, fmt.Errorf("lease %s: %w", l.o.Key, err)
+	}
+	var h Held
+	if json.Unmarshal(e.Value(), &h) != nil || h.ID != l.id {
+		return 0, errTaken
+	}
+	return e.Revision(), nil
+}
+
+// leave gives the key back, so that others need not wait for its end.
+func (l *Lease) leave(ctx context.Context, revision uint64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Every)
+	defer cancel()
+	kv, err := l.o.Client.KV(ctx, subject.MembersKV)
+	if err == nil {
+		err = kv.Delete(ctx, l.o.Key, jetstream.LastRevision(revision))
+	}
+	if err != nil {
+		l.o.Logger.Debug().Err(err).Str("lease", l.o.Key).Msg("can't be given back; it goes by itself")
+	}
+}
