@@ -18,10 +18,12 @@ type Model struct {
 	service []Neuron  // by size class
 	scale   []float64 // bytes at which x1 of the class is 1
 	known   []bool    // the class has learned, or has a prior
+	given   []bool    // the class has a prior
 	wait    Neuron
 	ahead   float64 // running maximum of the sums of bytes ahead
 
 	serviceError, waitError relative
+	pace                    pace
 }
 
 // relative is a mean relative error: that of sizes over that of true values, so that short
@@ -34,7 +36,7 @@ func (r *relative) add(estimate, t float64) {
 }
 
 func (r *relative) value() float64 {
-	if r.of <= 0 {
+	if r.of < 1e-12 { // no time that anybody measured
 		return 0
 	}
 	return r.off / r.of
@@ -48,21 +50,22 @@ func New(o Options, p Prior) (*Model, error) {
 		return nil, err
 	}
 	n := len(o.Classes) + 1
-	m := &Model{o: o, service: make([]Neuron, n), scale: make([]float64, n), known: make([]bool, n), ahead: leastSum}
+	m := &Model{o: o, service: make([]Neuron, n), scale: make([]float64, n), known: make([]bool, n), given: make([]bool, n), ahead: leastSum}
 	copy(m.scale, o.Classes)
 	m.scale[n-1] = 1 << 20
 	if n > 1 {
 		m.scale[n-1] = 4 * o.Classes[n-2]
 	}
 	for i := range m.service {
-		m.service[i].start(&m.o, o.constant(o.Start))
+		m.service[i].start(&m.o, o.constant(o.Start), blind)
 	}
 	m.wait.sums = true
-	m.wait.start(&m.o, [3]float64{})
+	m.wait.start(&m.o, [3]float64{}, blind)
 	if o.Rule == Gradient { // one that starts at 0 would be dead
-		m.wait.start(&m.o, [3]float64{o.Start, o.Start, 0})
+		m.wait.start(&m.o, [3]float64{o.Start, o.Start, 0}, blind)
 	}
 	m.begin(p)
+	m.pace = newPace(m.service)
 	return m, nil
 }
 
@@ -92,17 +95,41 @@ func kindOf(dynamic bool) float64 {
 }
 
 // Service estimates the service time of a request of a size in bytes, in seconds, 0 or
-// more. A class of which nothing is known goes by the nearest of which something is.
+// more. A class of which nothing is known goes by the nearest of which something is, and one
+// that has seen no dynamic or no static request by the nearest that has seen both. With the
+// rule Gradient each class goes by itself, as in the paper.
 func (m *Model) Service(size float64, dynamic bool) float64 {
-	size = positive(size)
+	size = max(1, positive(size))
 	c := m.class(size)
 	x2 := kindOf(dynamic)
+	if m.o.Rule == Gradient {
+		return m.service[c].Estimate(size/m.scale[c], x2)
+	}
 	if !m.known[c] {
 		if near := m.nearest(c); near >= 0 {
 			return m.beyond(near, c, size, x2)
 		}
 	}
+	if apart, ok := m.apart(c, x2); ok {
+		return max(0, m.service[c].Estimate(size/m.scale[c], 1-x2)+apart*(2*x2-1))
+	}
 	return m.service[c].Estimate(size/m.scale[c], x2)
+}
+
+// apart is by how much dynamic requests differ from static ones, as the nearest class says
+// that has seen both, if class c has seen only those that are not of kind x2.
+func (m *Model) apart(c int, x2 float64) (seconds float64, ok bool) {
+	if k := int(x2); m.given[c] || m.service[c].n[k] > 0 || m.service[c].n[1-k] == 0 {
+		return 0, false
+	}
+	for d := 1; d < len(m.service); d++ {
+		for _, near := range [2]int{c - d, c + d} {
+			if near >= 0 && near < len(m.service) && m.service[near].n[0] > 0 && m.service[near].n[1] > 0 {
+				return m.service[near].w[1], true
+			}
+		}
+	}
+	return 0, false
 }
 
 // nearest is the known class that is nearest to c, the lower one of two, or −1.
@@ -133,22 +160,37 @@ func (m *Model) beyond(near, c int, size, x2 float64) float64 {
 
 // LearnService teaches what the service of a request took, in seconds.
 func (m *Model) LearnService(size float64, dynamic bool, seconds float64) {
-	if !(seconds >= 0) || math.IsInf(seconds, 1) {
+	if !(seconds >= 0 && seconds <= longest) {
 		return
 	}
-	size = positive(size)
+	size = max(1, positive(size))
 	c := m.class(size)
-	m.serviceError.add(m.Service(size, dynamic), seconds)
-	if !m.known[c] {
-		m.seed(c)
-		m.known[c] = true
-	}
+	estimate := m.Service(size, dynamic)
+	m.serviceError.add(estimate, seconds)
 	n := &m.service[c]
+	if m.o.Rule != Gradient {
+		if !m.known[c] {
+			m.seed(c)
+		}
+		if apart, ok := m.apart(c, kindOf(dynamic)); ok {
+			n.part(apart, dynamic)
+		}
+	}
+	m.known[c] = true
 	if size > m.scale[c] { // only in the class without an end
-		n.rescale(m.scale[c]/size, 1)
+		f := m.scale[c] / size
+		n.rescale(f, 1)
+		m.pace.rescale(c, f)
 		m.scale[c] = size
 	}
-	n.Learn(size/m.scale[c], kindOf(dynamic), seconds)
+	o := observed{class: c, x1: size / m.scale[c], x2: kindOf(dynamic), t: seconds}
+	n.Learn(o.x1, o.x2, seconds)
+	if m.o.Rule == Gradient || n.Learned() <= young {
+		return // the first errors tell of the start, not of the server
+	}
+	if f := m.pace.add(o, estimate, m.service); f != 1 {
+		m.pace.change(f, m.service)
+	}
 }
 
 // seed starts a class from what was estimated for it by another.
@@ -163,7 +205,7 @@ func (m *Model) seed(c int) {
 	}
 	m.service[c].start(&m.o, m.o.through(low, [3]float64{
 		m.beyond(near, c, low*m.scale[c], 0), m.beyond(near, c, m.scale[c], 0), m.beyond(near, c, m.scale[c], 1),
-	}))
+	}), blind)
 }
 
 // through are the weights of a neuron that gives at[0] at (low, 0), at[1] at (1, 0) and
@@ -192,7 +234,7 @@ func (m *Model) WaitWeights() (perStatic, perDynamic, bias float64) {
 // LearnWait teaches how long a request waited that had found these sums of bytes ahead, in
 // seconds.
 func (m *Model) LearnWait(static, dynamic, seconds float64) {
-	if !(seconds >= 0) || math.IsInf(seconds, 1) {
+	if !(seconds >= 0 && seconds <= longest) {
 		return
 	}
 	static, dynamic = positive(static), positive(dynamic)
@@ -219,9 +261,12 @@ func (m *Model) Learned() int {
 	return n
 }
 
-// positive makes a number of bytes of what may be none.
+// longest is the greatest time that is learned, in seconds.
+const longest = 1e9
+
+// positive makes a number of bytes of what may be none; beyond an exabyte it is none.
 func positive(v float64) float64 {
-	if v > 0 && !math.IsInf(v, 1) {
+	if v > 0 && v < 1e18 {
 		return v
 	}
 	return 0

@@ -91,12 +91,12 @@ func (m *Model) begin(p Prior) {
 			continue
 		}
 		in := p.inputs(c)
-		m.service[c].start(&m.o, m.o.through(in[0][0]/m.scale[c], p.service[c].at))
-		m.known[c] = true
+		m.service[c].start(&m.o, m.o.through(in[0][0]/m.scale[c], p.service[c].at), informed)
+		m.known[c], m.given[c] = true, true
 	}
 	if p.wait.known {
 		at := p.wait.at
 		unit := m.ahead / leastSum
-		m.wait.start(&m.o, [3]float64{max(0, at[1]-at[0]) * unit, max(0, at[2]-at[0]) * unit, at[0]})
+		m.wait.start(&m.o, [3]float64{max(0, at[1]-at[0]) * unit, max(0, at[2]-at[0]) * unit, at[0]}, informed)
 	}
 }
