@@ -5,13 +5,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net"
-	"os"
 	"slices"
 	"strconv"
 	"time"
 
 	"penstock/consumers/executor"
+	"penstock/consumers/executor/kubeapi"
 	"penstock/consumers/executor/router"
 	"penstock/infra/clock"
 	"penstock/infra/shares"
@@ -23,9 +22,6 @@ const Units = 10_000
 
 // mostWeight is the greatest weight that the schema allows.
 const mostWeight = 1_000_000
-
-// serviceAccount is where a pod finds the token and the CA of its service account.
-const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 // Options of a Target.
 type Options struct {
@@ -129,16 +125,11 @@ func (o *Options) complete() error {
 
 // inCluster finds the API server of the cluster that the process runs in.
 func (o *Options) inCluster() error {
-	if o.URL != "" {
-		return nil
+	api := kubeapi.Options{URL: o.URL, CAFile: o.CAFile, TokenFile: o.TokenFile}
+	if err := api.InCluster(); err != nil {
+		return fmt.Errorf("gateway: %w: %w", router.ErrOptions, err)
 	}
-	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
-	if host == "" || port == "" {
-		return fmt.Errorf("gateway: the URL of an API server is needed: this is no pod, KUBERNETES_SERVICE_HOST and _PORT are not set: %w", router.ErrOptions)
-	}
-	o.URL = "https://" + net.JoinHostPort(host, port)
-	o.TokenFile = cmp.Or(o.TokenFile, serviceAccount+"/token")
-	o.CAFile = cmp.Or(o.CAFile, serviceAccount+"/ca.crt")
+	o.URL, o.TokenFile, o.CAFile = api.URL, api.TokenFile, api.CAFile
 	return nil
 }
 

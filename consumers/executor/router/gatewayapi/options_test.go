@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"penstock/consumers/executor/kubeapi"
 	"penstock/consumers/executor/router"
 	"penstock/consumers/executor/router/routertest"
 	"penstock/infra/shares"
@@ -94,7 +95,7 @@ func TestOptions(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "::1")
 	t.Setenv("KUBERNETES_SERVICE_PORT", "6443")
 	o := Options{Routes: routes()}
-	if err := o.complete(); err != nil || o.URL != "https://[::1]:6443" || o.TokenFile != serviceAccount+"/token" || o.CAFile != serviceAccount+"/ca.crt" {
+	if err := o.complete(); err != nil || o.URL != "https://[::1]:6443" || o.TokenFile != kubeapi.ServiceAccount+"/token" || o.CAFile != kubeapi.ServiceAccount+"/ca.crt" {
 		t.Errorf("in a cluster: %+v, %v", o, err)
 	}
 }

@@ -65,7 +65,7 @@ func (t *Target) Carries(l shares.Link) bool {
 }
 
 // Close closes idle connections to the API server.
-func (t *Target) Close() { t.client.http.CloseIdleConnections() }
+func (t *Target) Close() { t.client.api.Close() }
 
 // of returns the rules that satisfy a condition.
 func (t *Target) of(is func(r *Route) bool) []*Route {
