@@ -110,8 +110,9 @@ type SwitchHook struct {
 	Off    []string `yaml:"off"`
 	Status []string `yaml:"status"`
 	// URL is asked by http, and the API server of kubernetes; TokenFile holds the token,
-	// CAFile who signs.
+	// CAFile who signs. StatusURL tells http whether a server is on.
 	URL       string `yaml:"url"`
+	StatusURL string `yaml:"status_url"`
 	TokenFile string `yaml:"token_file"`
 	CAFile    string `yaml:"ca_file"`
 	// Address is that of HAProxy's runtime API; Backend the one whose servers are meant,
@@ -122,6 +123,11 @@ type SwitchHook struct {
 	// Namespace and Workload (deployment/NAME) are what kubernetes scales.
 	Namespace string `yaml:"namespace"`
 	Workload  string `yaml:"workload"`
+}
+
+// For says whether a hook is for a zone of a site.
+func (h *SwitchHook) For(site, zone string) bool {
+	return (len(h.Sites) == 0 || slices.Contains(h.Sites, site)) && (len(h.Zones) == 0 || slices.Contains(h.Zones, zone))
 }
 
 // Switching policies.

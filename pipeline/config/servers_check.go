@@ -97,6 +97,9 @@ func (c *checker) hook(cfg *Config, p string, h *SwitchHook) {
 		c.need(len(h.Off) > 0 && h.Off[0] != "", p+".off", "", "a command with its arguments")
 	case "http":
 		c.absolute(p+".url", h.URL)
+		if h.StatusURL != "" {
+			c.absolute(p+".status_url", h.StatusURL)
+		}
 	case "haproxy":
 		c.need(h.Address != "", p+".address", "", "the path of a UNIX socket, or HOST:PORT, of the runtime API")
 		c.need(haproxyName.MatchString(h.Backend), p+".backend", h.Backend, "the name of a backend")
