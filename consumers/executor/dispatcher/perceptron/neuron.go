@@ -94,6 +94,11 @@ func (n *Neuron) Learn(x1, x2, t float64) {
 	if n.o.NoBias {
 		x[2] = 0
 	}
+	for i := range x {
+		if math.Abs(x[i]) < 1e-9 { // its square would vanish
+			x[i] = 0
+		}
+	}
 	z := n.w[0]*x[0] + n.w[1]*x[1] + n.w[2]*x[2]
 	kind := 0
 	if !n.sums && x2 > 0.5 {
