@@ -35,7 +35,7 @@ func newCoderMeter(r prometheus.Registerer, name string, chooser *codes.Chooser)
 		"objects": "Objects.", "bytes": "Bytes of objects.", "uploads": "Multipart uploads under way.",
 		"unintended_versions": "Versions that are not in their intended coding; falls to 0.",
 		"unreadable_versions": "Versions of which too few strips are whole, by the last scrub and by reads since: restore them from elsewhere.",
-		"blobs_to_delete":     "Blobs that nothing names any more and that are still to be deleted.",
+		"blobs_to_delete":     "Blobs that nothing names any more and that are still to be deleted, or deleted once more as a request to write them may yet be carried out.",
 		"waiting_requests":    "Requests that wait for a connection.", "smoothed_backlog": "The backlog by which codes are chosen.",
 		"connections_in_use": "Connections that carry a chunk.", "connections": "Connections that there are.",
 		"table_epoch": "Epoch of the table in force; 0: the default.",

@@ -15,6 +15,7 @@ import (
 
 	"penstock/consumers/executor/coder/catalog"
 	"penstock/consumers/executor/coder/catalog/shipping"
+	"penstock/consumers/executor/coder/chunks"
 	"penstock/consumers/executor/coder/object"
 	"penstock/consumers/executor/coder/queue"
 	"penstock/infra/clock"
@@ -107,7 +108,7 @@ func Open(ctx context.Context, o Options) (*Coder, error) {
 		busy: make(map[string]int), later: make(map[string]failure),
 	}
 	for i, s := range o.Stores {
-		one := &store{Store: s, index: i}
+		one := &store{Store: s, index: i, doubts: newDoubts(chunks.LateOf(s))}
 		if c.named[s.Name()] != nil {
 			return nil, fmt.Errorf("%w: two stores named %s", ErrOptions, s.Name())
 		}
@@ -165,6 +166,7 @@ func (c *Coder) Run(ctx context.Context) error {
 	for _, s := range c.stores {
 		group.Go(func() error { c.probes(ctx, s); return nil })
 		group.Go(func() error { c.deletes(ctx, s); return nil })
+		group.Go(func() error { c.repeats(ctx, s); return nil })
 	}
 	c.kick()
 	err = group.Wait()
@@ -236,7 +238,8 @@ func (c *Coder) Stats(context.Context) (Stats, error) {
 	s, q := c.catalog.Stats(), c.queue.State()
 	out := Stats{
 		Buckets: s.Buckets, Objects: s.Objects, Bytes: s.Bytes, Uploads: s.Uploads,
-		Staged: s.Staged, Lacking: s.Lacking, Unseen: unseen, Unintended: s.Staged + s.Lacking + unseen, Deletes: s.Deletes,
+		Staged: s.Staged, Lacking: s.Lacking, Unseen: unseen, Unintended: s.Staged + s.Lacking + unseen,
+		Deletes: s.Deletes + s.Repeats, Repeats: s.Repeats,
 		Unreadable: c.unreadable.count(),
 		Backlog:    q.Backlog, Connections: q.InUse, Limit: c.o.Connections,
 	}

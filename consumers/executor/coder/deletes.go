@@ -52,9 +52,9 @@ func (c *Coder) deleteSome(ctx context.Context, s *store) (more bool, err error)
 		if err := c.shipper.Await(ctx, last); err != nil {
 			return false, err // else a rebuilt catalog might name what is gone
 		}
-		gone := c.deleteBlobs(ctx, s, list)
+		gone := c.deleteBlobs(ctx, s, placesIn(list))
 		if len(gone) > 0 {
-			if err := c.catalog.Deleted(context.WithoutCancel(ctx), gone...); err != nil {
+			if err := c.deleted(context.WithoutCancel(ctx), s, gone); err != nil {
 				c.retried("deleted", "", err)
 				return false, err
 			}
@@ -77,12 +77,12 @@ var errDelete = errors.New("a blob could not be deleted")
 const deletesAtOnce = 8
 
 // deleteBlobs deletes blobs, and gives the places of those that are gone.
-func (c *Coder) deleteBlobs(ctx context.Context, s *store, list []catalog.Deletion) (gone []object.Place) {
+func (c *Coder) deleteBlobs(ctx context.Context, s *store, places []object.Place) (gone []object.Place) {
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(deletesAtOnce)
 	failed := false
-	for _, d := range list {
+	for _, p := range places {
 		mu.Lock()
 		stop := failed
 		mu.Unlock()
@@ -92,16 +92,16 @@ func (c *Coder) deleteBlobs(ctx context.Context, s *store, list []catalog.Deleti
 		group.Go(func() error {
 			limited, cancel := c.limited(ctx)
 			defer cancel()
-			err := s.Delete(limited, d.Place.Key)
+			err := s.Delete(limited, p.Key)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
-				gone = append(gone, d.Place)
+				gone = append(gone, p)
 				return nil
 			}
 			failed = true
 			if ctx.Err() == nil {
-				c.retried("delete", d.Place.Key, err)
+				c.retried("delete", p.Key, err)
 			}
 			return nil
 		})

@@ -26,6 +26,11 @@
 // deleted only when the change that let go of them is there: a catalog that is rebuilt
 // from the stores never names what is gone.
 //
+// A store that is asked over a network may carry out a request to write a blob after one to
+// delete it, if the first was broken off: chunks of a write that has enough are, all the
+// time. Blobs whose writing has ended so, or may have in a process that died, are deleted
+// once more when they can't come any more (chunks.Late); until then the journal has them.
+//
 // Reads. Each strip is checked before it counts; a chunk that is damaged or fails is
 // replaced at once by another. What is handed out has passed its strip's checksum, and a
 // version that is read whole also its SHA-256, before its last segment is handed out: an

@@ -41,6 +41,8 @@ type store struct {
 	failures int
 	dead     bool
 	seen     time.Time // when a task last told something
+
+	doubts doubts
 }
 
 // done notes a task of so many bytes that succeeded.

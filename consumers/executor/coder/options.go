@@ -97,7 +97,8 @@ const (
 	// EventSettled: versions that were brought to their intended coding: what was staged
 	// (done), and what was of a coding that is not in force any more (recoded).
 	EventSettled Event = "settled"
-	// EventDeleted: blobs that were deleted as the journal says (queued), and those that a
+	// EventDeleted: blobs that were deleted as the journal says (queued), those that were
+	// deleted once more since the end of their writing wasn't known (again), and those that a
 	// scrub put into it since nothing names them (orphan).
 	EventDeleted Event = "deleted"
 	// EventStranded: blobs that were to be deleted from stores that are not configured any

@@ -49,7 +49,7 @@ func TestStream(t *testing.T) {
 	m := chunks.NewMemory("m")
 	var wg sync.WaitGroup
 	place := object.Place{Store: "m", Key: "k"}
-	s := newStream(t.Context(), wg.Go, m, 0, place, 6)
+	s := newStream(t.Context(), wg.Go, m.Put, 0, place, 6)
 	for _, piece := range []string{"ab", "cd", "ef"} {
 		if err := s.feed(t.Context(), []byte(piece)); err != nil {
 			t.Fatal(err)
@@ -65,7 +65,7 @@ func TestStream(t *testing.T) {
 	}
 
 	place.Key = "half"
-	s = newStream(t.Context(), wg.Go, m, 0, place, 6)
+	s = newStream(t.Context(), wg.Go, m.Put, 0, place, 6)
 	if err := s.feed(t.Context(), []byte("ab")); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestStream(t *testing.T) {
 	}
 
 	place.Key = "more"
-	s = newStream(t.Context(), wg.Go, m, 0, place, 3)
+	s = newStream(t.Context(), wg.Go, m.Put, 0, place, 3)
 	_ = s.feed(t.Context(), []byte("abcd"))
 	if err := s.close(t.Context()); !errors.Is(err, chunks.ErrSize) {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 
@@ -88,7 +89,10 @@ func (p *pour) feed(ctx context.Context, i int, bytes []byte, last bool) error {
 	}
 	p.mu.Lock()
 	if p.streams[i] == nil {
-		p.streams[i] = newStream(p.ctx, p.c.start, s, t.blob, t.place, t.shape.BlobBytes())
+		put := func(ctx context.Context, key string, r io.Reader, size int64) error {
+			return p.c.putInto(ctx, s, key, r, size)
+		}
+		p.streams[i] = newStream(p.ctx, p.c.start, put, t.blob, t.place, t.shape.BlobBytes())
 	}
 	w := p.streams[i]
 	p.feeding[i] = true

@@ -72,6 +72,7 @@ func (c *Coder) openCatalog(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return fmt.Errorf("state: %w", err)
 	}
+	c.restarted()
 	if err := c.tidy(); err != nil {
 		return errors.Join(fmt.Errorf("state: %w", err), c.catalog.Close())
 	}

@@ -44,6 +44,9 @@ func (c *Coder) strand(ctx context.Context, store string) error {
 			break
 		}
 	}
+	if err := c.dropRepeats(ctx, store); err != nil {
+		return err
+	}
 	if dropped > 0 {
 		c.log.Warn().Str("store", store).Int("blobs", dropped).
 			Msg("store is not configured any more: blobs that were to be deleted may remain there")

@@ -7,7 +7,6 @@ import (
 	"io"
 	"sync"
 
-	"penstock/consumers/executor/coder/chunks"
 	"penstock/consumers/executor/coder/object"
 )
 
@@ -33,14 +32,17 @@ type piece struct {
 	taken chan struct{}
 }
 
+// putting is Put of a store.
+type putting func(ctx context.Context, key string, r io.Reader, size int64) error
+
 // newStream begins to put a blob of size bytes. It goes on until finished, or ctx ends,
 // or it is dropped; start runs its goroutine.
-func newStream(ctx context.Context, start func(func()), s chunks.Store, blob int, p object.Place, size int64) *stream {
+func newStream(ctx context.Context, start func(func()), put putting, blob int, p object.Place, size int64) *stream {
 	w := &stream{blob: blob, place: p, pieces: make(chan *piece), ended: make(chan struct{})}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	start(func() {
 		defer close(w.ended)
-		if w.err = s.Put(w.ctx, p.Key, w, size); w.err != nil && w.ctx.Err() != nil {
+		if w.err = put(w.ctx, p.Key, w, size); w.err != nil && w.ctx.Err() != nil {
 			w.err = fmt.Errorf("%w: %w", context.Cause(w.ctx), w.err)
 		}
 		w.cancel(nil)

@@ -276,8 +276,9 @@ type Stats struct {
 	// answered: those that the last scrub found, and those that reads have found since it
 	// began. It is of this process; a scrub that finds none sets it to 0.
 	Unreadable int64
-	// Deletes counts blobs that wait to be deleted.
-	Deletes int64
+	// Deletes counts blobs that wait to be deleted. Repeats of them were deleted, and are to
+	// be once more when their stores can't come with them any more (chunks.Late).
+	Deletes, Repeats int64
 	// Backlog is how many requests wait, Connections how many of Limit are in use.
 	Backlog, Connections, Limit int
 	Stores                      []StoreHealth

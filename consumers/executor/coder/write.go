@@ -253,7 +253,7 @@ func (c *Coder) putBlob(ctx context.Context, place object.Place, r io.Reader, si
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	began := c.o.Clock.Now()
-	err := s.Put(ctx, place.Key, r, size)
+	err := c.putInto(ctx, s, place.Key, r, size)
 	c.note(ctx, s, began, size, err)
 	if err != nil {
 		return fmt.Errorf("%s: %w", place.Store, err)

@@ -87,7 +87,7 @@ func printCoder(w io.Writer, s *admin.Status) {
 		fmt.Fprintln(w)
 	}
 	fmt.Fprintf(w, "queue: %d wait (smoothed %.3f), %d of %d connections in use\n", s.Backlog, s.Smoothed, s.Connections, s.Limit)
-	fmt.Fprintf(w, "not in their intended coding: %d (%d to settle, %d to repair, %d to look at); blobs to delete: %d; uploads under way: %d\n", s.Unintended, s.Staged, s.Lacking, s.Unseen, s.Deletes, s.Uploads)
+	fmt.Fprintf(w, "not in their intended coding: %d (%d to settle, %d to repair, %d to look at); blobs to delete: %d (%d once more); uploads under way: %d\n", s.Unintended, s.Staged, s.Lacking, s.Unseen, s.Deletes, s.Repeats, s.Uploads)
 	for _, st := range s.Stores {
 		state := "answers"
 		if st.Dead {

@@ -28,8 +28,10 @@ type Status struct {
 	// Unreadable counts versions that the last scrub, or reads since it began, found
 	// unreadable though all their stores answered.
 	Unreadable int64 `json:"unreadable"`
-	// Deletes counts blobs that wait to be deleted.
+	// Deletes counts blobs that wait to be deleted. Repeats of them were deleted, and are to
+	// be once more when a request to write them can't be carried out any more.
 	Deletes int64 `json:"deletes"`
+	Repeats int64 `json:"repeats"`
 
 	// Backlog is how many requests wait, Smoothed what the choice of codes goes by.
 	Backlog  int     `json:"backlog"`
@@ -101,7 +103,7 @@ type Codes interface {
 func (s *Status) fill(c *coder.Stats) {
 	s.Buckets, s.Objects, s.Bytes, s.Uploads = c.Buckets, c.Objects, c.Bytes, c.Uploads
 	s.Unintended, s.Staged, s.Lacking, s.Unseen, s.Deletes = c.Unintended, c.Staged, c.Lacking, c.Unseen, c.Deletes
-	s.Unreadable = c.Unreadable
+	s.Unreadable, s.Repeats = c.Unreadable, c.Repeats
 	s.Backlog, s.Connections, s.Limit = c.Backlog, c.Connections, c.Limit
 	s.Stores = []Store{}
 	for _, h := range c.Stores {

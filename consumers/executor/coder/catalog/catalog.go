@@ -130,6 +130,8 @@ func (c *Catalog) begin(id Identity) error {
 		if err := c.db.Update(c.found); err != nil {
 			return err
 		}
+	} else if err := c.extend(); err != nil {
+		return err
 	}
 	return c.reload()
 }
@@ -179,6 +181,22 @@ func (c *Catalog) found(tx *bbolt.Tx) error {
 		return err
 	}
 	return meta.Put(stateKey, encodeState(0, Stats{}))
+}
+
+// extend makes the table that files of before don't have.
+func (c *Catalog) extend() error {
+	there := false
+	err := c.db.View(func(tx *bbolt.Tx) error {
+		there = tx.Bucket(repeats.bucket()) != nil
+		return nil
+	})
+	if err != nil || there {
+		return err
+	}
+	return c.db.Update(func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucket(repeats.bucket())
+		return err
+	})
 }
 
 // reload reads what is kept in memory of the state: at Open, and when a commit failed.

@@ -37,7 +37,7 @@ func (c *Catalog) Check(ctx context.Context) (CheckReport, error) {
 			k.problem("%v", err)
 		}
 		// What refers to versions comes before them.
-		for _, t := range [...]Table{buckets, records, parts, manifests, versions, rests, intents, deletes, uploads} {
+		for _, t := range [...]Table{buckets, records, parts, manifests, versions, rests, intents, deletes, repeats, uploads} {
 			if err := k.table(ctx, t); err != nil {
 				return err
 			}
@@ -114,6 +114,10 @@ func (k *checker) row(t Table, key, value []byte, what string) (again []byte, er
 		d, err := decodeDeletion(key, value)
 		k.own([]object.Place{d.Place}, what)
 		return field.AppendText(appendNumber([]byte{valueFormat}, d.seq), d.Version), err
+	case repeats:
+		r, err := decodeRepeat(key, value)
+		k.own([]object.Place{r.Place}, what)
+		return r.encode(), err
 	case uploads:
 		return k.upload(key, value)
 	case parts:

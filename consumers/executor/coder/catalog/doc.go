@@ -17,9 +17,12 @@
 //	           new one lacks are queued for deletion
 //	Abandon    the write failed: the intent's places are queued for deletion
 //	Deletes    what is queued and held by no reader; Deleted takes it out
+//	Again      … and what may yet come after its deletion, since the end of its writing
+//	           isn't known, stays until it was deleted once more: Repeats, Repeated
 //
-// A place is in one intent, or in one version, or in the queue for deletion, and never
-// in two of them: Begin refuses a place that is queued (ErrPlace). So blobs need fresh
+// A place is in one intent, or in one version, or in the queue for deletion, or among those
+// to delete once more, and never in two of them: Begin refuses a place that is in one of the
+// latter two (ErrPlace). So blobs need fresh
 // keys for each attempt. Intents that Open finds are of a process that died; Open queues
 // their places for deletion.
 //

@@ -26,7 +26,7 @@ func samples() map[Table][]byte {
 	return map[Table][]byte{
 		buckets: field.AppendTime([]byte{valueFormat}, epoch), records: r.encode(), uploads: u.encode(), parts: p.encode(),
 		intents: i.encode(), rests: Rest{true, []int{0, 3, 64}}.encode(),
-		deletes: field.AppendText(appendNumber([]byte{valueFormat}, uint64(7)), "v"),
+		deletes: field.AppendText(appendNumber([]byte{valueFormat}, uint64(7)), "v"), repeats: (&Repeat{Version: "v", Due: epoch}).encode(),
 	}
 }
 
@@ -52,6 +52,9 @@ func again(t Table, value []byte) (b []byte, err error, ok bool) {
 	case deletes:
 		d, err := decodeDeletion([]byte("s\x00k"), value)
 		return field.AppendText(appendNumber([]byte{valueFormat}, d.seq), d.Version), err, true
+	case repeats:
+		r, err := decodeRepeat([]byte("s\x00k"), value)
+		return r.encode(), err, true
 	case uploads:
 		u, err := decodeUpload("b", "k", "u", value)
 		return u.encode(), err, true
@@ -148,6 +151,7 @@ func TestCheckFinds(t *testing.T) {
 		"upload of no bucket":   {[]Row{{uploads, []byte("b\x00k\x00u"), s[uploads]}}, "of no bucket"},
 		"part of no upload":     {[]Row{{parts, []byte("b\x00k\x00u\x00\x00\x01"), s[parts]}}, "of no upload"},
 		"blob of two":           {[]Row{{intents, []byte("i"), s[intents]}, {deletes, []byte("s\x00k"), s[deletes]}}, "blob s/k is of"},
+		"blob gone and queued":  {[]Row{{deletes, []byte("s\x00k"), s[deletes]}, {repeats, []byte("s\x00k"), s[repeats]}}, "blob s/k is of"},
 	} {
 		c, err := Open(t.TempDir()+"/catalog", Options{Coder: "c", NoSync: true})
 		if err != nil {

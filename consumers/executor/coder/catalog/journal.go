@@ -26,6 +26,9 @@ func (c *Catalog) Begin(ctx context.Context, i Intent) error {
 			if v.get(deletes, deletionKey(p)) != nil {
 				return fmt.Errorf("%w: %s/%s is queued for deletion", ErrPlace, p.Store, p.Key)
 			}
+			if v.get(repeats, deletionKey(p)) != nil {
+				return fmt.Errorf("%w: %s/%s is to be deleted once more", ErrPlace, p.Store, p.Key)
+			}
 		}
 		// Places of versions aren't indexed. The likeliest mistake is found: to name
 		// those that the version has already, which Abandon would delete.
@@ -209,7 +212,7 @@ func (c *Catalog) strays(ctx context.Context, version string, places []object.Pl
 		}
 		for i, p := range places {
 			if _, claimed := v.c.claimed[p]; claimed || slices.Contains(own, p) ||
-				slices.Contains(places[:i], p) || v.get(deletes, deletionKey(p)) != nil {
+				slices.Contains(places[:i], p) || v.get(deletes, deletionKey(p)) != nil || v.get(repeats, deletionKey(p)) != nil {
 				continue
 			}
 			strays = append(strays, p)

@@ -21,6 +21,7 @@ const (
 	deletes                    // store 0 key of a blob → sequence, id of its version
 	uploads                    // bucket 0 key 0 id → upload
 	parts                      // bucket 0 key 0 id 0 number → part
+	repeats                    // store 0 key of a blob → when, id of its version
 	tables                     // how many there are, plus one
 )
 
@@ -30,7 +31,7 @@ var (
 	logBucket  = []byte("log") // sequence → change
 )
 
-var tableNames = [tables]string{"", "buckets", "records", "manifests", "versions", "rests", "intents", "deletes", "uploads", "parts"}
+var tableNames = [tables]string{"", "buckets", "records", "manifests", "versions", "rests", "intents", "deletes", "uploads", "parts", "repeats"}
 
 // String gives the table's name.
 func (t Table) String() string {

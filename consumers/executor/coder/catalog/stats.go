@@ -18,6 +18,8 @@ type Stats struct {
 	Deletes, Intents int64
 	// Uploads under way, their parts and the parts' bytes.
 	Uploads, Parts, PartBytes int64
+	// Repeats are blobs that were deleted and are to be deleted once more.
+	Repeats int64
 }
 
 // Stats of the last commit.
@@ -66,14 +68,19 @@ func (s *Stats) count(t Table, value []byte, sign int64) error {
 		}
 		s.Parts += sign
 		s.PartBytes += sign * p.Size
+	case repeats:
+		s.Repeats += sign
 	}
 	return nil
 }
 
-func (s *Stats) all() [12]*int64 {
+// firstStats is how many figures the state had in its first form.
+const firstStats = 12
+
+func (s *Stats) all() [13]*int64 {
 	return [...]*int64{
 		&s.Buckets, &s.Objects, &s.Bytes, &s.Versions, &s.Staged, &s.Lacking, &s.LackingBlobs,
-		&s.Deletes, &s.Intents, &s.Uploads, &s.Parts, &s.PartBytes,
+		&s.Deletes, &s.Intents, &s.Uploads, &s.Parts, &s.PartBytes, &s.Repeats,
 	}
 }
 
@@ -89,7 +96,10 @@ func encodeState(seq uint64, s Stats) []byte {
 func decodeState(b []byte) (seq uint64, s Stats, err error) {
 	f := read(b)
 	seq = f.Number("sequence", math.MaxInt64)
-	for _, n := range s.all() {
+	for i, n := range s.all() {
+		if i == firstStats && len(f.Rest) == 0 {
+			break // written before there were repeats
+		}
 		*n = int64(f.Number("stats", math.MaxInt64)) //nolint:gosec // bounded
 	}
 	if err := f.end("state"); err != nil {

@@ -83,6 +83,25 @@ func (e *engine) blobs() (n int) {
 	return n
 }
 
+// deleted waits until the coder has nothing left to delete, not even once more.
+func (e *engine) deleted() {
+	e.t.Helper()
+	deadline := time.Now().Add(5 * time.Minute)
+	for {
+		s, err := e.Stats(context.Background())
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		if s.Deletes == 0 && s.Unintended == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			e.t.Fatalf("still to do: %+v", s)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 // nothing checks that a bucket is empty, and that no blob stays in the stores.
 func (e *engine) nothing(bucket string) {
 	e.t.Helper()

@@ -27,6 +27,7 @@ type Driver struct {
 	docs    map[string]*object.Version
 	intents map[string]catalog.Intent
 	deletes map[object.Place]bool
+	repeats map[object.Place]time.Time
 }
 
 // entry is an object, or a part of an upload.
@@ -42,6 +43,7 @@ func NewDriver(c *catalog.Catalog, pick func(n int) int) *Driver {
 		Catalog: c, Pick: pick, buckets: make(map[string]bool), objects: make(map[[2]string]entry),
 		uploads: make(map[[3]string]map[int]entry), rests: make(map[string]catalog.Rest),
 		docs: make(map[string]*object.Version), intents: make(map[string]catalog.Intent), deletes: make(map[object.Place]bool),
+		repeats: make(map[object.Place]time.Time),
 	}
 }
 
@@ -58,7 +60,7 @@ func (d *Driver) Reopened(c *catalog.Catalog) {
 func (d *Driver) Step(ctx context.Context) error {
 	steps := []func(context.Context) error{
 		d.put, d.put, d.put, d.put, d.begin, d.begin, d.giveUp, d.remove, d.remove, d.amend, d.lack, d.landed, d.settle, d.settle,
-		d.deleted, d.deleted, d.discard, d.createUpload, d.putPart, d.putPart, d.putPart, d.complete, d.abort,
+		d.deleted, d.again, d.repeated, d.discard, d.createUpload, d.putPart, d.putPart, d.putPart, d.complete, d.abort,
 		d.createBucket, d.deleteBucket,
 	}
 	return steps[d.Pick(len(steps))](ctx)
@@ -148,6 +150,10 @@ func (d *Driver) begin(ctx context.Context) error {
 	if len(d.deletes) > 0 && d.Pick(3) == 0 {
 		queued := catalog.Intent{ID: d.id(), Since: Epoch, Places: []object.Place{pick(d, sorted(d.deletes))}}
 		return expect("begin at a place to delete", d.Catalog.Begin(ctx, queued), catalog.ErrPlace)
+	}
+	if len(d.repeats) > 0 && d.Pick(3) == 0 {
+		gone := catalog.Intent{ID: d.id(), Since: Epoch, Places: []object.Place{pick(d, sorted(d.repeats))}}
+		return expect("begin at a place to delete once more", d.Catalog.Begin(ctx, gone), catalog.ErrPlace)
 	}
 	id := d.id()
 	return d.begun(ctx, id, Version(id, 10, 2, ""))

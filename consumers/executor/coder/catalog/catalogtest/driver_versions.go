@@ -91,12 +91,40 @@ func (d *Driver) deleted(ctx context.Context) error {
 	return expect("deleted", d.Catalog.Deleted(ctx, append(gone, object.Place{Store: "no", Key: "ne"})...), nil)
 }
 
+// again says of some that are deleted that they may yet come.
+func (d *Driver) again(ctx context.Context) error {
+	var gone []object.Place
+	due := d.later()
+	for _, p := range sorted(d.deletes) {
+		if d.Pick(2) == 0 {
+			gone = append(gone, p)
+			delete(d.deletes, p)
+			d.repeats[p] = due
+		}
+	}
+	return expect("again", d.Catalog.Again(ctx, due, append(gone, object.Place{Store: "no", Key: "ne"})...), nil)
+}
+
+func (d *Driver) repeated(ctx context.Context) error {
+	var gone []object.Place
+	for _, p := range sorted(d.repeats) {
+		if d.Pick(2) == 0 {
+			gone = append(gone, p)
+			delete(d.repeats, p)
+		}
+	}
+	return expect("repeated", d.Catalog.Repeated(ctx, append(gone, object.Place{Store: "no", Key: "ne"})...), nil)
+}
+
 func (d *Driver) discard(ctx context.Context) error {
 	id, v := d.someVersion()
 	stray := object.Place{Store: "s0", Key: "stray" + d.id()}
 	found := append([]object.Place{stray}, v.Places...)
 	if len(d.intents) > 0 {
 		found = append(found, d.intents[pick(d, sorted(d.intents))].Places...)
+	}
+	for p := range d.repeats {
+		found = append(found, p)
 	}
 	d.deletes[stray] = true
 	n, err := d.Catalog.Discard(ctx, id, found...)

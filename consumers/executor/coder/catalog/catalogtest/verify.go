@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"penstock/consumers/executor/coder/catalog"
 	"penstock/consumers/executor/coder/object"
@@ -35,6 +36,7 @@ func (d *Driver) stats() catalog.Stats {
 	s := catalog.Stats{
 		Buckets: int64(len(d.buckets)), Objects: int64(len(d.objects)), Versions: int64(len(d.docs)),
 		Deletes: int64(len(d.deletes)), Intents: int64(len(d.intents)), Uploads: int64(len(d.uploads)),
+		Repeats: int64(len(d.repeats)),
 	}
 	for _, o := range d.objects {
 		s.Bytes += o.size
@@ -106,6 +108,9 @@ func (d *Driver) verifyJournal() error {
 	if !reflect.DeepEqual(left, d.deletes) {
 		return fmt.Errorf("deletes: %v, want %v", left, d.deletes)
 	}
+	if err := d.verifyRepeats(); err != nil {
+		return err
+	}
 	list, err := d.Catalog.Intents("", 1<<20)
 	if err != nil || len(list) != len(d.intents) {
 		return fmt.Errorf("intents: %v %w, want %v", list, err, d.intents)
@@ -118,6 +123,45 @@ func (d *Driver) verifyJournal() error {
 	resting, err := d.Catalog.Rests("", 1<<20)
 	if err != nil || len(resting) != len(d.rests) {
 		return fmt.Errorf("rests: %v %w, want %v", resting, err, d.rests)
+	}
+	return nil
+}
+
+// verifyRepeats asks at some time for those that are due then.
+func (d *Driver) verifyRepeats() error {
+	now := Epoch.Add(time.Duration(d.Pick(d.ids+1)) * time.Second)
+	due, first := make(map[object.Place]time.Time), time.Time{}
+	got, passed := make(map[object.Place]time.Time), time.Time{}
+	earlier := func(a, b time.Time) time.Time {
+		if a.IsZero() || !b.IsZero() && b.Before(a) {
+			return b
+		}
+		return a
+	}
+	for p, at := range d.repeats {
+		if at.After(now) {
+			first = earlier(first, at)
+		} else {
+			due[p] = at
+		}
+	}
+	for store := range 10 {
+		for after := ""; ; {
+			list, next, at, err := d.Catalog.Repeats(fmt.Sprint("s", store), after, now, 3)
+			if err != nil {
+				return err
+			}
+			for _, r := range list {
+				got[r.Place] = r.Due
+			}
+			passed = earlier(passed, at)
+			if after = next; after == "" {
+				break
+			}
+		}
+	}
+	if !reflect.DeepEqual(got, due) || !passed.Equal(first) {
+		return fmt.Errorf("repeats: %v and %v, want %v and %v", got, passed, due, first)
 	}
 	return nil
 }

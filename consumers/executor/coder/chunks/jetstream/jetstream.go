@@ -38,6 +38,9 @@ type Options struct {
 	Replicas int
 	// Timeout is how long the server may be silent. Defaults to 10 s.
 	Timeout time.Duration
+	// Late is how long after the end of a Put that got no answer the server may still carry
+	// it out. Defaults to chunks.DefaultLate.
+	Late time.Duration
 	// Clock tells how old a listing is. Defaults to the machine's.
 	Clock clock.Clock
 	// Count is called with a reason: "pieces-left". Defaults to nothing.
@@ -56,7 +59,10 @@ type Store struct {
 	tidying sync.WaitGroup
 }
 
-var _ chunks.Tidier = (*Store)(nil)
+var (
+	_ chunks.Tidier = (*Store)(nil)
+	_ chunks.Late   = (*Store)(nil)
+)
 
 var bucketName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
@@ -67,6 +73,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	o.Replicas = cmp.Or(o.Replicas, 1)
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	o.Late = cmp.Or(o.Late, chunks.DefaultLate)
 	if o.Clock == nil {
 		o.Clock = clock.System()
 	}
@@ -124,6 +131,9 @@ func (s *Store) Name() string { return s.o.Name }
 
 // toSubject and toKey: what stands for what in subjects.
 var toSubject, toKey = strings.NewReplacer("/", ".", ".", "~"), strings.NewReplacer(".", "/", "~", ".")
+
+// Late implements chunks.Late.
+func (s *Store) Late() time.Duration { return s.o.Late }
 
 func (s *Store) subjectOf(key string) string { return s.root + ".b." + toSubject.Replace(key) }
 

@@ -21,5 +21,6 @@
 // room for is sent again, Attempts times in all; all requests of a store wait while the
 // service says that it is overloaded. A reading that is cut off goes on where it was. An
 // upload that fails is aborted; where that fails too, or the process dies, it stays until
-// Tidy (counted as "upload-left"). Contexts end requests on their sockets.
+// Tidy (counted as "upload-left"). Contexts end requests on their
+// sockets; a Put that was ended so, or got no answer, may yet be carried out (Late).
 package s3

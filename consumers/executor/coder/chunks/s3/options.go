@@ -47,6 +47,9 @@ type Options struct {
 	// PartSize is how many bytes a Put holds in memory at most, and the size of the
 	// parts of larger blobs. Defaults to 8 MiB.
 	PartSize int
+	// Late is how long after the end of a Put that got no answer the service may still carry
+	// it out. Defaults to chunks.DefaultLate.
+	Late time.Duration
 	// Connections is how many idle ones are kept. Defaults to 64.
 	Connections int
 
@@ -82,8 +85,9 @@ func (o *Options) complete() (wire.Options, error) {
 	o.Pause = cmp.Or(o.Pause, 25*time.Millisecond)
 	o.Timeout = cmp.Or(o.Timeout, 20*time.Second)
 	o.PartSize = cmp.Or(o.PartSize, 8<<20)
+	o.Late = cmp.Or(o.Late, chunks.DefaultLate)
 	o.Connections = cmp.Or(o.Connections, 64)
-	if o.Attempts < 1 || o.Pause < 0 || o.Timeout < 0 || o.Connections < 1 || o.PartSize < minPart {
+	if o.Attempts < 1 || o.Pause < 0 || o.Timeout < 0 || o.Late < 0 || o.Connections < 1 || o.PartSize < minPart {
 		return bad("a number is out of range")
 	}
 	if o.Clock == nil {

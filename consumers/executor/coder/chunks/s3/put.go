@@ -46,7 +46,15 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 func (s *Store) putWhole(ctx context.Context, object string, content []byte) error {
 	_, err := s.client.PutObject(wire.WithContent(ctx, content), s.o.Bucket, object, bytes.NewReader(content), int64(len(content)),
 		"", digest(content), minio.PutObjectOptions{DisableContentSha256: true}) // it needn't be signed in pieces
+	inDoubt(ctx, err)
 	return err
+}
+
+// inDoubt tells that a request that would make an object may be carried out later.
+func inDoubt(ctx context.Context, err error) {
+	if a := wire.Classify(err); a == wire.Unknown || a == wire.Busy {
+		chunks.Doubt(ctx)
+	}
 }
 
 func digest(content []byte) string {
@@ -120,6 +128,7 @@ func (u *upload) complete(ctx context.Context) error {
 	doubt := false
 	return u.client.Send(ctx, "complete upload", func(ctx context.Context) error {
 		_, err := u.client.CompleteMultipartUpload(ctx, u.o.Bucket, u.object, u.id, u.parts, minio.PutObjectOptions{})
+		inDoubt(ctx, err)
 		switch wire.Classify(err) {
 		case wire.Unknown:
 			doubt = true

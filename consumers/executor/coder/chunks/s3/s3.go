@@ -25,7 +25,10 @@ type Store struct {
 	tidying sync.WaitGroup
 }
 
-var _ chunks.Tidier = (*Store)(nil)
+var (
+	_ chunks.Tidier = (*Store)(nil)
+	_ chunks.Late   = (*Store)(nil)
+)
 
 // New makes a store of a bucket. Nothing is sent. ErrOption.
 func New(o Options) (*Store, error) {
@@ -43,6 +46,9 @@ func New(o Options) (*Store, error) {
 	}
 	return s, nil
 }
+
+// Late implements chunks.Late.
+func (s *Store) Late() time.Duration { return s.o.Late }
 
 // Check tells whether the bucket can be reached and is there.
 func (s *Store) Check(ctx context.Context) error {

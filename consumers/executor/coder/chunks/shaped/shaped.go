@@ -44,7 +44,7 @@ type Store struct {
 	random *rand.Rand
 }
 
-var _ chunks.Store = (*Store)(nil)
+var _ chunks.Late = (*Store)(nil)
 
 // New puts delays before a store.
 func New(o Options) *Store {
@@ -61,6 +61,9 @@ func (s *Store) SetDelays(d Delays) { s.delays.Store(&d) }
 
 // Name implements chunks.Store.
 func (s *Store) Name() string { return s.inner.Name() }
+
+// Late implements chunks.Late, as the inner store has it.
+func (s *Store) Late() time.Duration { return chunks.LateOf(s.inner) }
 
 // Counts is what a store was asked for since it was made.
 type Counts struct {
