@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"penstock/infra/clock"
@@ -75,6 +76,11 @@ type Options struct {
 	// Ramp is in what time a new server comes to its full share. Defaults to 10 s;
 	// negative is none.
 	Ramp time.Duration
+	// Literal makes policies what their sources say and nothing more. Else they also
+	// count for how long requests in service run already, so that a server that has
+	// become slow is known for it before it answers, A2 counts that servers do several
+	// requests at once, and no request waits while another server is free.
+	Literal bool
 	// Seed of policies that draw.
 	Seed uint64
 	// Shares says which part of each server's places is this dispatcher's. Defaults to
@@ -90,6 +96,8 @@ type Options struct {
 	Switched func(on []string)
 	// Clock measures requests and paces Run. Defaults to the machine's.
 	Clock clock.Clock
+	// Registerer, if set, gets the metrics.
+	Registerer prometheus.Registerer
 	// Logger is told of what an operator has to know, never of single requests.
 	Logger zerolog.Logger
 }
