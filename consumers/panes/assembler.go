@@ -17,7 +17,8 @@ type Options struct {
 	// all of them have passed it.
 	Partitions int
 	// Width of the windows, a multiple of the width of each rollup that is to
-	// be seen. Default: the greatest width of the group's rollups.
+	// be seen: others of the group are left out. Default: the greatest width of
+	// the group's rollups.
 	Width time.Duration
 	// Widths are the bus's: panes of others are foreign.
 	Widths window.Widths
@@ -125,7 +126,7 @@ func (a *Assembler) Watermark() int64 {
 // Pane takes in a pane of a flush; nothing of it is used before the flush's
 // commit. The table is kept.
 func (a *Assembler) Pane(partition int, seq uint64, flush string, t *window.Table) error {
-	if partition < 0 || partition >= len(a.parts) || t.Rollup.Group != a.opts.Group || a.width%t.Wide().Microseconds() != 0 {
+	if partition < 0 || partition >= len(a.parts) || t.Rollup.Group != a.opts.Group || a.opts.Group == window.Owners && !a.sees(t) {
 		return fmt.Errorf("pane of %s on partition %d at sequence %d: %w", t.Rollup.Name, partition, seq, ErrForeign)
 	}
 	if want := a.opts.Widths.Of(t.Rollup); t.Wide() != want {
@@ -211,9 +212,16 @@ func (a *Assembler) checkContinuity(p *partition, c *window.Commit) {
 	a.incomplete = append(a.incomplete, window.Interval{From: p.from, To: to, Reason: "trimmed"})
 }
 
+// sees reports whether windows are put together of a table's rollup: they hold whole ones
+// of its own.
+func (a *Assembler) sees(t *window.Table) bool { return a.width%t.Wide().Microseconds() == 0 }
+
 // apply puts the rows of a committed pane into their windows. Rows of windows
 // that had closed before the commit are late ones, or a fault of the sender.
 func (a *Assembler) apply(t *window.Table, floor int64, f *Flush) {
+	if !a.sees(t) {
+		return
+	}
 	if t.Rollup == window.Late {
 		f.Late = append(f.Late, t)
 		for _, n := range t.Column("requests") {

@@ -74,3 +74,36 @@ func TestWindowsAreAsWideAsTheBusHasThem(t *testing.T) {
 		}
 	}
 }
+
+// Windows narrower than some rollups of the group are put together of the others alone:
+// the rest opens no window, and nothing of it is missing.
+func TestNarrowWindowsLeaveWideRollupsOut(t *testing.T) {
+	const second = int64(time.Second / time.Microsecond)
+	a := New(Options{Group: window.Fast, Partitions: 1, Width: time.Second})
+	storage, service := window.NewTable(window.Storage), window.NewTable(window.Service)
+	for _, s := range []int64{0, 10} {
+		storage.Append(s*second, make([]string, len(window.Storage.Keys)), make([]int64, len(window.Storage.Values)), window.Bins{})
+	}
+	for _, s := range []int64{3, 4} {
+		service.Append(s*second, []string{"east", "web-1", ""}, make([]int64, len(window.Service.Values)))
+	}
+	for i, p := range []*window.Table{storage, service} {
+		if err := a.Pane(0, uint64(i+1), "a", p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := a.Commit(0, 3, &window.Commit{Group: window.Fast, Flush: "a", Panes: 2, Watermark: 20 * second}); err != nil {
+		t.Fatal(err)
+	}
+	for _, start := range []int64{3, 4} {
+		if w := a.Close(); w == nil || w.Start != start*second || len(w.Tables) != 1 || w.Tables["service"].Len() != 1 || len(w.Incomplete) > 0 {
+			t.Errorf("got %+v, expected the service of second %d, whole", w, start)
+		}
+	}
+	if w := a.Close(); w != nil {
+		t.Errorf("one more window: %+v", w)
+	}
+	if s := a.Stats(); s.Cut+s.TooLate+s.Missed > 0 || s.Panes != 2 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -16,49 +16,64 @@ import (
 type Decoder struct {
 	reader columnar.Reader
 	raw    []byte
-	skip   [numColumns]bool
-	// without is skip for batches in which no row has a value in column key,
-	// where keyed says that there is such a distinction.
-	without [numColumns]bool
-	key     Column
-	keyed   bool
-	fill    filler
-	lines   lineReader
+	skip   [numColumns]bool // whatever the batch
+	with   []keyed
+	now    [numColumns]bool // of the batch at hand, where with has something
+	every  [numColumns]bool // those of batches that have all keys of with
+	fill   filler
+	lines  lineReader
+}
+
+// keyed are columns that are decoded with a value in column key only.
+type keyed struct {
+	key   Column
+	names []Column
 }
 
 // Columns restricts decoding to the named columns of request/1 and time, which
 // is always there; the others stay nil. Without names all are decoded. A name
 // that is no column panics: it is a fault of the caller's.
 func (d *Decoder) Columns(names ...string) {
-	d.keyed = false
+	d.with = nil
 	for i, f := range requestFields {
 		d.skip[i] = len(names) > 0 && i != colTime && !slices.Contains(names, f.Name)
 	}
+	d.every = d.skip
 	mustKnow(names...)
 }
 
 // ColumnsWith adds columns to those of Columns, to be decoded only of batches in which
 // some row has a value in column key: rows of one sort have columns that others leave
-// empty. Of other batches they stay nil, and key is absent in all rows.
+// empty. Of other batches they stay nil, and key is absent in all rows. Of several calls
+// each adds its own.
 func (d *Decoder) ColumnsWith(key string, names ...string) {
 	mustKnow(append([]string{key}, names...)...)
-	d.key, _ = ColumnNamed(key)
-	d.skip[d.key], d.keyed = false, true
-	d.without = d.skip
+	k := keyed{}
+	k.key, _ = ColumnNamed(key)
+	d.skip[k.key], d.every[k.key] = false, false
 	for _, n := range names {
 		c, _ := ColumnNamed(n)
-		d.skip[c] = false
+		k.names = append(k.names, c)
+		d.every[c] = false
 	}
+	d.with = append(d.with, k)
 }
 
 // skips are the columns that are not decoded of a batch.
 func (d *Decoder) skips(batch *columnar.Batch) *[numColumns]bool {
-	if d.keyed {
-		if c := batch.Column(d.key.String()); c == nil || c.Nulls == batch.Rows {
-			return &d.without
+	if len(d.with) == 0 {
+		return &d.skip
+	}
+	d.now = d.skip
+	for i := range d.with {
+		if c := batch.Column(d.with[i].key.String()); c == nil || c.Nulls == batch.Rows {
+			continue
+		}
+		for _, n := range d.with[i].names {
+			d.now[n] = false
 		}
 	}
-	return &d.skip
+	return &d.now
 }
 
 // mustKnow panics for a name that is no column: it is a fault of the caller's.
@@ -101,11 +116,11 @@ func (d *Decoder) Decode(body []byte, encoding string, into *Requests) error {
 
 // decodeLines decodes a body of JSON Lines.
 func (d *Decoder) decodeLines(body []byte, into *Requests) error {
-	if err := d.lines.read(into, body, &d.skip); err != nil {
+	if err := d.lines.read(into, body, &d.every); err != nil {
 		into.clear()
 		return undecodable(err)
 	}
-	for i, skip := range d.skip {
+	for i, skip := range d.every {
 		if skip {
 			d.fill.drop(into, i)
 		}

@@ -215,6 +215,42 @@ func TestColumnsOfRowsOfOneSort(t *testing.T) {
 	}
 }
 
+// Rows of several sorts have columns of their own, each with its key.
+func TestColumnsOfRowsOfSeveralSorts(t *testing.T) {
+	var d event.Decoder
+	d.Columns("bytes")
+	d.ColumnsWith("outcome", "n")
+	d.ColumnsWith("overdue_us", "class")
+	d.ColumnsWith("to_server", "class", "status")
+	for i, change := range []func(r *event.Request){
+		func(*event.Request) {},
+		func(r *event.Request) { r.Outcome = "done" },
+		func(r *event.Request) { r.Overdue = 0 },
+		func(r *event.Request) { r.ToServer = "web-1" },
+		func(r *event.Request) { r.ToServer, r.Outcome = "web-1", "done" },
+	} {
+		r := event.NewRequest(1)
+		r.Class, r.N = "dynamic", 3
+		change(&r)
+		var b, got event.Requests
+		b.Append(&r)
+		body, err := new(event.Encoder).Encode(nil, &b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Decode(body, event.EncodingS2, &got); err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Outcome.Codes) != 1 || len(got.Overdue) != 1 || len(got.ToServer.Codes) != 1 || got.Wait != nil {
+			t.Errorf("%d: keys %+v", i, got)
+		}
+		task, limit, server := r.Outcome != "", r.Overdue != event.NullInt, r.ToServer != ""
+		if (got.N != nil) != task || (got.Class.Codes != nil) != (limit || server) || (got.Status != nil) != server {
+			t.Errorf("%d: %+v", i, got)
+		}
+	}
+}
+
 // A decoder that is used for two batches must not let one change the other.
 func TestBatchesOfOneDecoderAreApart(t *testing.T) {
 	var e event.Encoder

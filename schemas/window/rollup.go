@@ -110,7 +110,7 @@ var (
 )
 
 // Rollups lists what aggregators add up now, in the order of their matrices.
-var Rollups = []*Rollup{Traffic, Interactions, Places, Late, Delay, Storage}
+var Rollups = []*Rollup{Traffic, Interactions, Places, Late, Delay, Service, Storage}
 
 // Named returns the rollup of that name, nil if there is none.
 func Named(name string) *Rollup {

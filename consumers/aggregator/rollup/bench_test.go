@@ -63,6 +63,38 @@ func tasks(rng *rand.Rand, rows int) (*event.Requests, []ledger.Class) {
 	return &b, make([]ledger.Class, rows)
 }
 
+// served returns a batch of requests of two classes at four servers.
+func served(rng *rand.Rand, rows int) (*event.Requests, []ledger.Class) {
+	var b event.Requests
+	for i := range rows {
+		r := event.NewRequest(int64(i) * 100)
+		r.ToComponent, r.ToSite, r.ToServer = "shop", "us-east", [...]string{"web-1", "web-2", "web-3", "web-4"}[rng.IntN(4)]
+		r.Class, r.Status, r.Bytes = [...]string{"static", "dynamic"}[rng.IntN(2)], 200, 1000
+		r.Wait, r.Service = int64(rng.IntN(500)), int64(20_000+rng.ExpFloat64()*30_000)
+		r.Overdue = max(0, r.Wait+r.Service-50_000)
+		b.Append(&r)
+	}
+	return &b, make([]ledger.Class, rows)
+}
+
+// BenchmarkAddServed adds batches of 8,192 requests at servers and takes the tables once
+// in 40.
+func BenchmarkAddServed(b *testing.B) {
+	s, err := New(window.Fast, window.Widths{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	batch, class := served(rand.New(rand.NewPCG(1, 1)), event.MaxRows)
+	b.ReportAllocs()
+	for i := range b.N {
+		s.Add(batch, class)
+		if i%40 == 39 {
+			s.Tables()
+		}
+	}
+	b.ReportMetric(float64(b.N*batch.Len())/b.Elapsed().Seconds()/1e6, "Mrows/s")
+}
+
 // BenchmarkAddTasks adds batches of 8,192 chunk tasks and takes the tables once in 40.
 func BenchmarkAddTasks(b *testing.B) {
 	s, err := New(window.Fast, window.Widths{})

@@ -12,13 +12,16 @@
 //	places        counted, with a user and a position
 //	late          those that came late, whatever they lack, so that panes and account agree
 //	delay         counted, with a component at either end or a delay
+//	service       counted, with a server or a limit that it met or missed
 //	storage       counted, a chunk task
 //
 // A row with the outcome of a task is a chunk task (DESIGN §3.1): a part of some request
 // that has a row of its own. Counted, it adds to storage alone, else its bytes and delay
 // would stand twice in the others; a row with another outcome is a request like all
 // others. Of gauges, those that know a backlog add to storage, in a row of their server
-// that has no other key.
+// that has no other key, and those that know of a queue in front of a server to service,
+// in a row without a class. A batch in which no row names a server or knows a limit costs
+// service nothing.
 //
 // A delay is wait + service at the callee, where service is known (a callee
 // that doesn't tell its wait apart has it in its service), and network at the

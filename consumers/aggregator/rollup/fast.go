@@ -15,6 +15,7 @@ type fast struct {
 	ends              index // component, site → number of the end
 	list              []end
 	frames            frames[fastWindow]
+	service           service
 	storage           storage
 	size              int
 
@@ -72,7 +73,7 @@ const (
 )
 
 func newFast() *fast {
-	return &fast{frames: frames[fastWindow]{width: window.Delay.Width.Microseconds()}, storage: newStorage()}
+	return &fast{frames: frames[fastWindow]{width: window.Delay.Width.Microseconds()}, service: newService(), storage: newStorage()}
 }
 
 func (*fast) Columns(d *event.Decoder) {
@@ -80,11 +81,13 @@ func (*fast) Columns(d *event.Decoder) {
 		"time", "mark", "from_component", "from_site", "to_component", "to_site",
 		"wait_us", "service_us", "network_us", "status",
 	)
-	d.ColumnsWith("outcome", "to_server", "op", "bytes", "n", "k")
+	d.ColumnsWith("outcome", "op", "bytes", "n", "k")
+	d.ColumnsWith("to_server", "class")
+	d.ColumnsWith("overdue_us", "class")
 }
 
 func (s *fast) Size() int {
-	return s.size + s.components.bytes() + s.sites.bytes() + fastWindowBytes*len(s.frames.list) + s.storage.bytes()
+	return s.size + s.components.bytes() + s.sites.bytes() + fastWindowBytes*len(s.frames.list) + s.service.bytes() + s.storage.bytes()
 }
 
 func (s *fast) Add(b *event.Requests, class []ledger.Class) (excluded int64) {
@@ -95,7 +98,12 @@ func (s *fast) Add(b *event.Requests, class []ledger.Class) (excluded int64) {
 	for i := range s.recent {
 		s.recent[i].frame = -1
 	}
+	var some *storage
 	tasks := s.storage.begin(b)
+	if tasks {
+		some = &s.storage
+	}
+	excluded = s.service.add(b, class, some)
 	var w *fastWindow
 	var start, stop int64
 	var n int32
@@ -234,13 +242,19 @@ func (s *fast) Tables() []*window.Table {
 	if t.Len() > 0 {
 		out = append(out, t)
 	}
+	if t := s.service.table(); t != nil {
+		out = append(out, t)
+	}
 	if t := s.storage.table(&s.scratch); t != nil {
 		out = append(out, t)
 	}
 	return out
 }
 
-func (s *fast) AddGauges(b *event.Gauges, class []ledger.Class) { s.storage.addGauges(b, class) }
+func (s *fast) AddGauges(b *event.Gauges, class []ledger.Class) {
+	s.service.addGauges(b, class)
+	s.storage.addGauges(b, class)
+}
 
 // compare orders ends by component, then site.
 func (s *fast) compare(a, b uint32) int {

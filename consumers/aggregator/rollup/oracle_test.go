@@ -3,6 +3,7 @@ package rollup
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"penstock/consumers/aggregator/ledger"
 	"penstock/schemas/event"
@@ -11,7 +12,7 @@ import (
 )
 
 // plain adds requests up in maps, one row at a time, as DESIGN §3.2 says it.
-type plain map[string]*[10]int64
+type plain map[string]*[20]int64
 
 type cell struct {
 	rows  plain
@@ -20,10 +21,10 @@ type cell struct {
 
 func newPlain() *cell { return &cell{rows: plain{}, hists: map[string]map[uint16]int64{}} }
 
-func (c *cell) row(rollup string, start int64, keys ...string) *[10]int64 {
+func (c *cell) row(rollup string, start int64, keys ...string) *[20]int64 {
 	k := fmt.Sprintf("%s %d %q", rollup, start, keys)
 	if c.rows[k] == nil {
-		c.rows[k] = &[10]int64{}
+		c.rows[k] = &[20]int64{}
 	}
 	return c.rows[k]
 }
@@ -58,7 +59,7 @@ func (c *cell) add(group string, r *event.Request, class ledger.Class) (excluded
 		case event.IsTask(r.Outcome):
 			excluded = c.task(r, ten)
 		default:
-			excluded = c.delay(r, ten)
+			excluded = c.delay(r, ten) + c.service(r)
 		}
 		return excluded
 	}
@@ -124,6 +125,46 @@ func (c *cell) delay(r *event.Request, ten int64) (excluded int64) {
 	return excluded
 }
 
+// service adds a request at a server up.
+func (c *cell) service(r *event.Request) (excluded int64) {
+	if r.ToServer == "" && r.Overdue == event.NullInt {
+		return 0
+	}
+	v := c.served(r.Time, r.ToSite, r.ToServer, r.Class)
+	v[0]++
+	if r.Status == 0 || r.Status >= 500 {
+		v[1]++
+	}
+	usable := func(v int64) bool { return v >= 0 && v <= longest }
+	if usable(r.Wait) {
+		v[2] += r.Wait
+	}
+	if usable(r.Service) {
+		v[3]++
+		v[4] += r.Service
+	}
+	switch {
+	case usable(r.Overdue):
+		v[5]++
+		v[6] += r.Overdue
+		if r.Overdue > 0 {
+			v[7]++
+		}
+	case r.Overdue != event.NullInt:
+		excluded++
+	}
+	return excluded
+}
+
+// served is the row of service of a time.
+func (c *cell) served(time int64, keys ...string) *[20]int64 {
+	v := c.row("service", window.Start(time, window.Service.Width), keys...)
+	if v[0] == 0 && v[8] == 0 {
+		v[10], v[12], v[16] = window.NullInt, window.NullInt, window.NullInt
+	}
+	return v
+}
+
 // task adds a chunk task up.
 func (c *cell) task(r *event.Request, ten int64) (excluded int64) {
 	number := func(n uint8) string {
@@ -161,9 +202,22 @@ func (c *cell) task(r *event.Request, ten int64) (excluded int64) {
 	return 0
 }
 
-// gauge adds the backlog of a queue up.
+// gauge adds a queue up: its backlog, or what waits in front of a server.
 func (c *cell) gauge(group string, g *event.Gauge, class ledger.Class) {
-	if group != window.Fast || class != ledger.Counted || g.Backlog == event.NullInt {
+	if group != window.Fast || class != ledger.Counted {
+		return
+	}
+	if of := []int64{g.Queued, g.InService, g.QueuedStatic, g.QueuedDynamic, g.PotentialOverdue}; slices.Max(of) != event.NullInt {
+		v := c.served(g.Time, g.Site, g.Server, "")
+		v[8]++
+		for i, at := range []int{9, 11, 13, 14, 15} {
+			if of[i] != event.NullInt {
+				v[at] += of[i]
+			}
+		}
+		v[10], v[12], v[16] = max(v[10], g.Queued), max(v[12], g.InService), max(v[16], g.PotentialOverdue)
+	}
+	if g.Backlog == event.NullInt {
 		return
 	}
 	v := c.row("storage", window.Start(g.Time, window.Storage.Width), g.Server, "", "", "", "", "")
@@ -188,7 +242,7 @@ func cells(tables []*window.Table) (*cell, error) {
 			if c.rows[k] != nil {
 				return nil, fmt.Errorf("row %s is there twice", k)
 			}
-			v := &[10]int64{}
+			v := &[20]int64{}
 			for n, val := range t.Rollup.Values {
 				if val.Merging != window.Hist {
 					v[n] = t.Ints[n][i]

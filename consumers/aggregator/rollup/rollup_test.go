@@ -41,6 +41,11 @@ func draw(t *rapid.T) event.Request {
 		r.N, r.K = rapid.SampledFrom([]uint8{0, 1, 6, 12, 255}).Draw(t, "n"), rapid.SampledFrom([]uint8{0, 1, 3}).Draw(t, "k")
 		r.Bytes = rapid.SampledFrom([]int64{0, 1, 499_999, 500_000, event.MaxRequestBytes}).Draw(t, "chunk")
 	}
+	if rapid.IntRange(0, 2).Draw(t, "served") == 0 {
+		r.ToServer = rapid.SampledFrom([]string{"", "east-1", "web-1", "web-2"}).Draw(t, "server")
+		r.Class = rapid.SampledFrom([]string{"", "static", "dynamic"}).Draw(t, "class of request")
+		r.Overdue = delay("overdue")
+	}
 	if rapid.Bool().Draw(t, "placed") {
 		r.Lat = rapid.SampledFrom([]float32{-90, 0, 48.2, 90}).Draw(t, "lat")
 		r.Lon = rapid.SampledFrom([]float32{-180, 0, 11.5}).Draw(t, "lon")
@@ -60,7 +65,13 @@ func texts(t *window.Table) string {
 func drawGauge(t *rapid.T) event.Gauge {
 	g := event.NewGauge(draw(t).Time)
 	g.Site, g.Server = "a", rapid.SampledFrom([]string{"", "east-1", "objects"}).Draw(t, "server")
-	g.Backlog = rapid.SampledFrom([]int64{event.NullInt, 0, 3, 100}).Draw(t, "backlog")
+	known := rapid.SampledFrom([]int64{event.NullInt, 0, 3, 100})
+	g.Backlog = known.Draw(t, "backlog")
+	if rapid.Bool().Draw(t, "dispatcher") {
+		g.Site = rapid.SampledFrom([]string{"a", "b"}).Draw(t, "site")
+		g.Queued, g.InService, g.PotentialOverdue = known.Draw(t, "queued"), known.Draw(t, "in service"), known.Draw(t, "potential")
+		g.QueuedStatic, g.QueuedDynamic = known.Draw(t, "static"), known.Draw(t, "dynamic")
+	}
 	return g
 }
 
@@ -196,6 +207,30 @@ func TestTasksAllocateNothing(t *testing.T) {
 		for i := range 16 {
 			g := event.NewGauge(int64(i) * 1_000_000)
 			g.Site, g.Server, g.Backlog = "us-east", "objects", int64(i)
+			q.Append(&g)
+		}
+		add := func() {
+			s.Add(b, class)
+			s.AddGauges(&q, class[:q.Len()])
+		}
+		for range 4 {
+			add()
+		}
+		if n := testing.AllocsPerRun(20, add); n > 0 {
+			t.Errorf("%s: %v allocations per batch", group, n)
+		}
+	}
+}
+
+// Requests at servers and their queues allocate nothing either.
+func TestServersAllocateNothing(t *testing.T) {
+	for _, group := range window.Groups {
+		s, _ := New(group, window.Widths{})
+		b, class := served(rand.New(rand.NewPCG(1, 1)), 4096)
+		var q event.Gauges
+		for i := range 16 {
+			g := event.NewGauge(int64(i) * 100_000)
+			g.Site, g.Server, g.Queued, g.InService, g.PotentialOverdue = "us-east", [...]string{"web-1", "web-2"}[i%2], 3, 16, 1000
 			q.Append(&g)
 		}
 		add := func() {
