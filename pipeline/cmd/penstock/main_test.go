@@ -113,7 +113,7 @@ func firstDifference(x, y []byte) string {
 // recording and the configuration.
 var results = []string{
 	"commands.jsonl", "decisions.jsonl", "matrices/traffic.parquet", "matrices/interactions.parquet",
-	"matrices/places.parquet", "matrices/late.parquet", "matrices/delay.parquet", "matrices/storage.parquet",
+	"matrices/places.parquet", "matrices/late.parquet", "matrices/delay.parquet", "matrices/service.parquet", "matrices/storage.parquet",
 }
 
 // example is a configuration of infra/examples.
