@@ -14,8 +14,7 @@ func (r *Rule) Memory() *Memory { return &r.m }
 // the width of what it was learned over is another.
 func (r *Rule) Adopt(old *Memory, servers, zones []int) {
 	m := newMemory(&r.opts, r.zones)
-	m.now, m.changed, m.want, m.quiet, m.level = old.now, old.changed, old.want, old.quiet, old.level
-	m.ceiling = min(old.ceiling, r.opts.Utilisation)
+	m.now, m.changed, m.want, m.quiet, m.level, m.ceiling = old.now, old.changed, old.want, old.quiet, old.level, old.ceiling
 	for i, was := range servers {
 		if was >= 0 {
 			m.servers[i] = old.servers[was]

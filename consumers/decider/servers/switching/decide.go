@@ -164,7 +164,7 @@ func (r *Rule) busyAhead(o *Observation, i int) bool {
 		return false
 	}
 	expected, _, counts := r.m.season.expect(r.lead() + int64(max(0, r.opts.Cooldown)))
-	return counts && expected > float64(r.m.ceiling*r.capacity(o, i))
+	return counts && expected > float64(min(r.m.ceiling, r.opts.Utilisation)*r.capacity(o, i))
 }
 
 // lead is how far ahead a server has to be thought of, ns: until it has started and the

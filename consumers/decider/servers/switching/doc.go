@@ -29,10 +29,12 @@
 // # The ceiling
 //
 // Places are no measure of a machine: of two servers with as many, one may be slow at half
-// of them. So the ceiling begins at Utilisation, and falls towards the utilisation at which
-// penalties called for a server; it rises again where it was passed without any, and by
-// itself over half a day. What was turned off too early is therefore not turned off again
-// at the same load.
+// of them. So the utilisation at which penalties begin is learned. The ceiling begins at
+// Utilisation, falls towards the utilisation at which penalties called for a server, and
+// rises where it is passed without any, and by itself over half a day. The forecast turns a
+// server on where the expected load would pass it; and for off it stands in place of
+// Utilisation where it is lower, so that what was turned off too early is not turned off
+// again at the same load.
 //
 // # What keeps it from flapping (P35)
 //

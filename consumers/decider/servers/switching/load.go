@@ -5,7 +5,7 @@ import "math"
 // Bounds of what is learned.
 const (
 	leastCeiling = 0.2
-	// recovery is how long the ceiling takes to come back most of the way by itself, s.
+	// recovery is how long the ceiling takes to rise most of the way by itself, s.
 	recovery = 12 * 3600.0
 	// steadiness is the weight of a period in a zone's mean time in service.
 	steadiness = 0.1
@@ -151,15 +151,14 @@ func (r *Rule) learn(o *Observation, f *Figures) {
 	r.weigh(o)
 }
 
-// raise lets the ceiling come back: by itself, and faster where it is passed without
-// penalties.
+// raise lets the ceiling rise: by itself, and faster where it is passed without penalties.
 func (r *Rule) raise(o *Observation, f *Figures) {
 	m := &r.m
 	part := min(1, seconds(r.opts.Period)/recovery)
 	if on := r.capacityOn(o); on > 0 && f.Offered > float64(m.ceiling*on) && f.Penalty < float64(r.opts.Hysteresis*r.opts.Cost) && f.Potential < float64(r.opts.Hysteresis*r.opts.Critical) {
-		part = max(part, 0.02)
+		part = max(part, 0.005)
 	}
-	m.ceiling += float64(part * (r.opts.Utilisation - m.ceiling))
+	m.ceiling += float64(part * (1 - m.ceiling))
 }
 
 // blame lowers the ceiling after penalties at a utilisation below it.
@@ -210,5 +209,5 @@ func (r *Rule) idle(o *Observation, f *Figures) {
 func (r *Rule) fitsWithout(o *Observation, f *Figures, i int) bool {
 	h := r.opts.Hysteresis
 	return f.Penalty < float64(h*r.opts.Servers[i].Cost) && f.Potential < float64(h*r.opts.Critical) &&
-		max(f.Offered, r.m.level) < float64(r.m.ceiling*r.capacity(o, i))
+		max(f.Offered, r.m.level) < float64(min(r.m.ceiling, r.opts.Utilisation)*r.capacity(o, i))
 }
