@@ -1,6 +1,9 @@
 package line
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // block is a stretch of the line. What is asked of a line is answered by its
 // blocks' sums, of which a change of the line makes those of one block anew.
@@ -10,8 +13,8 @@ import "slices"
 // other block, and nothing adds up from change to change: sums are made anew from
 // the items, deadlines and bytes counted from the block's own beginning.
 type block struct {
-	sums
 	order
+	sums
 
 	slot  int32 // the block's number in Line.where
 	stale bool  // sums, rows and deadlines are not of the items
@@ -46,10 +49,12 @@ type sums struct {
 
 	// Σp, Σp·due, Σp·static and Σp·dynamic of the rows.
 	p, pDue, pStatic, pDynamic float64
+	// The soonest and the latest deadline in s from the base.
+	soon, end float64
 	// The bytes ahead of the last.
 	lastStatic, lastDynamic float64
-	// The greatest penalty and worth.
-	most, worth float64
+	// The greatest penalty, worth, and worth − decay·due.
+	most, worth, prospect float64
 }
 
 func (b *block) len() int { return len(b.entries) - b.head }
@@ -95,18 +100,13 @@ func (b *block) cut(n int) {
 	b.stale = true
 }
 
-// fresh makes the rows and sums anew if items came or went.
-func (b *block) fresh() {
-	if b.stale {
-		b.renew()
-	}
-}
-
-func (b *block) renew() {
+// renew makes the rows and sums anew.
+func (b *block) renew(decay float64) {
 	items := b.items()
 	b.rows = slices.Grow(b.rows[:0], len(items))[:len(items)]
 	b.deadlines = slices.Grow(b.deadlines[:0], len(items))[:len(items)]
-	s := sums{base: items[0].Deadline, soonest: items[0].Deadline, latest: items[0].Deadline, worth: items[0].worth}
+	none := math.Inf(-1)
+	s := sums{base: items[0].Deadline, soonest: items[0].Deadline, latest: items[0].Deadline, worth: none, prospect: none}
 	for i := range items {
 		e := &items[i]
 		r := row{due: seconds(e.Deadline - s.base), static: s.static, dynamic: s.dynamic, penalty: e.Penalty}
@@ -122,8 +122,6 @@ func (b *block) renew() {
 		s.dynamic += e.Dynamic
 		if e.Dynamic > 0 {
 			s.nDynamic++
-		} else {
-			s.nStatic++
 		}
 		if e.Penalty > s.most {
 			s.most = e.Penalty
@@ -131,8 +129,13 @@ func (b *block) renew() {
 		if e.worth > s.worth {
 			s.worth = e.worth
 		}
+		if prospect := e.worth - decay*r.due; prospect > s.prospect {
+			s.prospect = prospect
+		}
 	}
+	s.nStatic = len(items) - s.nDynamic
+	s.soon, s.end = seconds(s.soonest-s.base), seconds(s.latest-s.base)
 	b.sums = s
-	b.order = order{dues: b.dues, steps: b.steps}
+	b.order = order{dues: b.dues, shifts: b.shifts, keys: b.keys}
 	b.stale = false
 }

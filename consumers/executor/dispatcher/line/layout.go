@@ -7,6 +7,7 @@ const leastBlock = 64
 
 // put puts the entry in at the spot.
 func (l *Line) put(s spot, e entry) {
+	l.index.stale = true
 	l.bear(len(l.where) + 1)
 	i := s.block
 	switch {
@@ -32,6 +33,7 @@ func (l *Line) put(s spot, e entry) {
 
 // take takes out the item at of block i.
 func (l *Line) take(i, at int) Item {
+	l.index.stale = true
 	b := &l.blocks[i]
 	l.service -= b.items()[at].service
 	it := b.take(at)
@@ -79,7 +81,7 @@ func (l *Line) close(i int) {
 	l.spare = append(l.spare, block{
 		slot: b.slot, stale: true,
 		entries: b.entries[:0], rows: b.rows[:0], deadlines: b.deadlines[:0],
-		order: order{dues: b.dues[:0], steps: b.steps[:0]},
+		order: order{dues: b.dues[:0], shifts: b.shifts[:0], keys: b.keys[:0]},
 	})
 	l.blocks = slices.Delete(l.blocks, i, i+1)
 	l.number(i)

@@ -20,6 +20,7 @@ type Line struct {
 	slots  []int32          // of each slot, the block's index; spare slots keep any
 	spare  []block          // emptied ones, for their room
 	limit  int              // the most items of a block
+	index  index
 
 	service int64 // ns, of all
 	slacks  slacks
@@ -36,7 +37,17 @@ func New(d Discipline) *Line {
 // SetDecay sets a of the discipline Cost, in 1/s: how fast the prospect of a
 // penalty fades with the time until the deadline. It is 1 unless set, and if set
 // to what is not positive. The sensible one is about 1 over the mean wait.
-func (l *Line) SetDecay(perSecond float64) { l.decay = decayOf(perSecond) }
+func (l *Line) SetDecay(perSecond float64) {
+	decay := decayOf(perSecond)
+	if decay == l.decay {
+		return
+	}
+	l.decay = decay
+	l.index.stale = true
+	for i := range l.blocks {
+		l.blocks[i].stale = true
+	}
+}
 
 // SetAbreast says how many requests the server works at side by side; at least
 // 1, which is the default and the paper's. A2's walk divides its sums of service
@@ -65,13 +76,13 @@ func (l *Line) Insert(now int64, it Item) Place {
 	l.put(s, e)
 	l.service += e.service
 	l.slacks.came(it.Deadline)
-	return s.place()
+	return s.Place
 }
 
 // Place returns where Insert would put the item, one that is not in the line.
 func (l *Line) Place(now int64, it Item) Place {
 	it = it.clean()
-	return l.spot(instant(now), &it).place()
+	return l.spot(instant(now), &it).Place
 }
 
 // Pop takes out whom the discipline serves next. It reports whether there is one.
@@ -113,8 +124,9 @@ func (l *Line) Len() int { return len(l.where) }
 // Sums returns the bytes and the service times in s of all that wait, and how
 // many of them are static and dynamic. A request without bytes is static.
 func (l *Line) Sums() (static, dynamic, service float64, nStatic, nDynamic int) {
+	l.fresh()
 	for i := range l.blocks {
-		b := l.fresh(i)
+		b := &l.blocks[i]
 		static += b.static
 		dynamic += b.dynamic
 		nStatic += b.nStatic
@@ -145,30 +157,11 @@ func (l *Line) Each(fn func(Item) bool) {
 func (l *Line) Increase(now int64, it Item, w Wait) (after, before float64) {
 	now, it, w = instant(now), it.clean(), w.clean()
 	s := l.spot(now, &it)
-	after = it.penalty(now, w.of(s.static, s.dynamic))
-	if s.block == len(l.blocks) {
-		return after, 0
-	}
-	b := l.fresh(s.block)
-	static, dynamic := s.static, s.dynamic // ahead of the block
-	if s.at > 0 {
-		static, dynamic = s.blockStatic, s.blockDynamic
-		x, more := w.of(static, dynamic), w.of(static+it.Static, dynamic+it.Dynamic)
-		t := seconds(now - b.base)
-		before += b.walk(s.at, t, x, &w)
-		after += b.walk(s.at, t, more, &w)
-		static += b.static
-		dynamic += b.dynamic
-		s.block++
-	}
-	for i := s.block; i < len(l.blocks); i++ {
-		b := l.fresh(i)
-		x, more := w.of(static, dynamic), w.of(static+it.Static, dynamic+it.Dynamic)
-		t := seconds(now - b.base)
-		before += b.late(t, x, &w)
-		after += b.late(t, more, &w)
-		static += b.static
-		dynamic += b.dynamic
+	after = it.penalty(now, w.of(s.Static, s.Dynamic))
+	for i, at := s.block, s.at; i < len(l.blocks); i, at = i+1, 0 {
+		sum1, sum2 := l.blocks[i].late(at, now, &l.index.aheads[i], &w, &it)
+		before += sum1
+		after += sum2
 	}
 	return after, before
 }
@@ -176,12 +169,12 @@ func (l *Line) Increase(now int64, it Item, w Wait) (after, before float64) {
 // Potential returns the sum of p·max(0, σ − d) of all that wait, in units of cost.
 func (l *Line) Potential(now int64, w Wait) float64 {
 	now, w = instant(now), w.clean()
-	var sum, static, dynamic float64
+	l.fresh()
+	var sum float64
+	var none Item
 	for i := range l.blocks {
-		b := l.fresh(i)
-		sum += b.late(seconds(now-b.base), w.of(static, dynamic), &w)
-		static += b.static
-		dynamic += b.dynamic
+		late, _ := l.blocks[i].late(0, now, &l.index.aheads[i], &w, &none)
+		sum += late
 	}
 	return sum
 }

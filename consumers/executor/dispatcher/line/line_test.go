@@ -2,6 +2,7 @@ package line
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -98,6 +99,30 @@ func (p *pair) item() Item {
 		it.Static = size + 0.3 // not a whole number
 	}
 	return it
+}
+
+// fill puts many in by one draw.
+func (p *pair) fill(n int) {
+	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(p.t, "seed"), 0))
+	penalties := []float64{0, 1, 1, 2.5, 0.1, 40}
+	for range n {
+		p.next++
+		it := Item{
+			ID: p.next, Arrived: p.now,
+			Deadline: p.now + p.scale/10*(r.Int64N(220)-20),
+			Penalty:  penalties[r.IntN(len(penalties))],
+			Service:  float64(p.scale) / perSecond * r.ExpFloat64(),
+		}
+		if size := 1000 * r.ExpFloat64(); r.IntN(2) == 0 {
+			it.Dynamic = size
+		} else {
+			it.Static = size
+		}
+		p.insert(it)
+		if n > 300 && r.IntN(4) == 0 {
+			p.pop()
+		}
+	}
 }
 
 func (p *pair) insert(it Item) {
@@ -264,9 +289,7 @@ func TestLikePlain(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				p := newPair(t, d)
 				// Short lines, and such as have several blocks.
-				for range rapid.SampledFrom([]int{0, 3, 150, 700}).Draw(t, "at first") {
-					p.insert(p.item())
-				}
+				p.fill(rapid.SampledFrom([]int{0, 3, 150, 700}).Draw(t, "at first"))
 				for range rapid.IntRange(1, 60).Draw(t, "steps") {
 					p.step()
 				}

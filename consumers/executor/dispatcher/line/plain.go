@@ -69,18 +69,19 @@ func (p *Plain) Len() int { return len(p.items) }
 
 // Sums is [Line.Sums].
 func (p *Plain) Sums() (static, dynamic, service float64, nStatic, nDynamic int) {
+	var ns int64
 	for i := range p.items {
 		it := &p.items[i]
 		static += it.Static
 		dynamic += it.Dynamic
-		service += it.Service
+		ns += it.serviceNs()
 		if it.Dynamic > 0 {
 			nDynamic++
 		} else {
 			nStatic++
 		}
 	}
-	return static, dynamic, service, nStatic, nDynamic
+	return static, dynamic, seconds(ns), nStatic, nDynamic
 }
 
 // Each is [Line.Each].

@@ -32,12 +32,16 @@ func (s *slacks) went(deadline int64) {
 // move moves the edge of the slacks to now.
 func (l *Line) move(now int64) {
 	s := &l.slacks
+	if s.asked && now == s.edge {
+		return
+	}
+	l.fresh()
 	switch {
 	case !l.discipline.sorted():
 		// Deadlines are over here and there. A3's lines are sorted.
 		s.moments = moments{}
 		for i := range l.blocks {
-			for _, d := range l.fresh(i).deadlines {
+			for _, d := range l.blocks[i].deadlines {
 				if d >= now {
 					s.add(d)
 				}
@@ -48,13 +52,10 @@ func (l *Line) move(now int64) {
 		s.asked = true
 		s.moments, s.edge = moments{}, math.MaxInt64
 	}
-	if now == s.edge {
-		return
-	}
 	from, to := min(now, s.edge), max(now, s.edge)
 	i := sort.Search(len(l.blocks), func(i int) bool { return l.blocks[i].last() >= from })
 	for ; i < len(l.blocks) && l.blocks[i].first() < to; i++ {
-		deadlines := l.fresh(i).deadlines
+		deadlines := l.blocks[i].deadlines
 		at, _ := slices.BinarySearch(deadlines, from)
 		for ; at < len(deadlines) && deadlines[at] < to; at++ {
 			if now < s.edge {
