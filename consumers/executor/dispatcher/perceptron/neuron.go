@@ -21,6 +21,8 @@ const (
 	leastWeight, mostWeight = 1e-4, 1e2
 	// rounding is the least share of an input's information that the others don't have.
 	rounding = 1e-12
+	// beyond is how many times the longest wait a weight of sums may be.
+	beyond = 3
 	// shaken is what is left of the past's weight after a step.
 	shaken = 0.1
 )
@@ -50,6 +52,8 @@ type Neuron struct {
 	// sums says that x2 is a sum like x1, and not the kind of the request: no weight of an
 	// input may be negative then, since more in front never shortens a wait.
 	sums bool
+	// longest of the times, of sums; it fades as the running maximum of the sums does.
+	longest float64
 }
 
 // NewNeuron returns a neuron that starts at w1, w2 and w3; w3 is dropped without a bias.
@@ -118,8 +122,20 @@ func (n *Neuron) Learn(x1, x2, t float64) {
 		n.n[kind]++
 	}
 	if n.sums {
-		n.w[0], n.w[1] = max(0, n.w[0]), max(0, n.w[1])
+		n.bound(t)
 	}
+}
+
+// bound keeps weights of sums where they can be: those of inputs at 0 or more, and none
+// further than a few times the longest of the last times, which fades. Inputs are at most
+// 1, so that no wait is estimated to be much longer than any was. Without the bound, what
+// the lower limit cuts off one weight is made up for by the others and comes back larger:
+// where both sums grow together, as in a long queue, weights grow without end.
+func (n *Neuron) bound(t float64) {
+	n.longest = max(t, n.longest*fade)
+	most := beyond * n.longest
+	n.w[0], n.w[1] = min(max(0, n.w[0]), most), min(max(0, n.w[1]), most)
+	n.w[2] = min(max(-most, n.w[2]), most)
 }
 
 // foolish reports whether a neuron that has hardly learned is so far off that its start
