@@ -29,6 +29,8 @@ type Order struct {
 	// out, sorted, as things stand when it is called: those wanted on, and those that
 	// aren't stopped yet.
 	Up func() []string
+	// Wanted returns those of them that are wanted on.
+	Wanted func() []string
 }
 
 // Power is whether a server runs.
@@ -52,7 +54,8 @@ type Backend interface {
 	// Name in states and counts.
 	Name() string
 	// Switch carries an order out and returns when it is known to be; it must be
-	// idempotent: a server that is as ordered stays so, without an error.
+	// idempotent: a server that is as ordered stays so, without an error. ErrLater, wrapped,
+	// is no failure: the order is repeated soon.
 	Switch(ctx context.Context, o Order) error
 	// Observe says what the server is; Unseen if that can't be told. An error says
 	// nothing about the server.

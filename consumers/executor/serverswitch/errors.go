@@ -24,6 +24,10 @@ var (
 	// table stays.
 	ErrUnknownServer = errors.New("a server that is not configured")
 
+	// ErrLater is wrapped by errors of a Backend that has done nothing because something
+	// else is under way. It counts as no try.
+	ErrLater = errors.New("something else is under way")
+
 	errNotReady = errors.New("not ready")
 	errNotOn    = errors.New("nothing else is on: kept")
 )

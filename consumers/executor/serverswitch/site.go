@@ -130,10 +130,20 @@ func (s *site) mayStop() bool {
 
 // up are the names of the servers that are to run as things stand.
 func (s *site) up() []string {
+	return s.those(func(u *unit) bool {
+		return s.wants[u.Name] == wantOn || u.memo.Phase != Off && u.memo.Phase != Stopping
+	})
+}
+
+// wanted are the names of those that are wanted on.
+func (s *site) wanted() []string {
+	return s.those(func(u *unit) bool { return s.wants[u.Name] == wantOn })
+}
+
+func (s *site) those(are func(u *unit) bool) []string {
 	var names []string
 	for _, u := range s.units {
-		switch {
-		case s.wants[u.Name] == wantOn, u.memo.Phase != Off && u.memo.Phase != Stopping:
+		if are(u) {
 			names = append(names, u.Name)
 		}
 	}

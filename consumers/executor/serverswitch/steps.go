@@ -2,6 +2,7 @@ package serverswitch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -54,11 +55,7 @@ func (w *Switch) turn(hooks context.Context, s *site, u *unit, planned step) {
 	if planned == stop {
 		phase, what = Stopping, "off"
 	}
-	o := Order{Server: u.Server, On: planned == start, Up: func() []string {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return s.up()
-	}}
+	o := Order{Server: u.Server, On: planned == start, Up: func() []string { return w.names(s.up) }, Wanted: func() []string { return w.names(s.wanted) }}
 	begun := w.begin(s, u, planned, func(m *memo, now time.Time) {
 		if m.Phase != phase {
 			m.enter(phase, now)
@@ -71,19 +68,31 @@ func (w *Switch) turn(hooks context.Context, s *site, u *unit, planned step) {
 	}
 }
 
+// names asks a site for names, under the lock.
+func (w *Switch) names(of func() []string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return of()
+}
+
 func (w *Switch) order(hooks context.Context, s *site, u *unit, what string, o Order) {
 	err := w.call(hooks, func(ctx context.Context) error { return u.Backend.Switch(ctx, o) })
 	if err != nil && hooks.Err() != nil {
 		return // Cut off by the end: it is called again after the next start.
 	}
-	if err != nil {
+	later := errors.Is(err, ErrLater)
+	switch {
+	case later:
+	case err != nil:
 		w.trouble(what, u, err)
-	} else {
+	default:
 		w.o.Metrics.Count(Switched, what+"/"+u.Backend.Name(), 1)
 		w.o.Logger.Info().Str("site", s.name).Str("server", u.Name).Uint64("epoch", o.Epoch).Msg("server switched " + what)
 	}
 	w.end(s, u, func(m *memo, now time.Time) {
 		switch {
+		case later:
+			u.look = now.Add(w.o.Look)
 		case err != nil:
 			w.fail(m, err, now)
 		case o.On:

@@ -4,7 +4,7 @@
 // A workload stands for servers of tables, in the order of Options.Servers. Of a
 // StatefulSet the first is the pod of ordinal 0, and so on: its pods have names and
 // addresses that stay, and end from the highest, so that a server with a higher one that
-// is up can't be stopped (ErrHeld: the table fails with its name). Of a Deployment only
+// is to be on can't be stopped (ErrHeld: the table fails with its name). Of a Deployment only
 // the number of pods is set. For one server that is exact; of several, which pod ends is
 // the cluster's choice, and what was drained may be another: they should be a StatefulSet,
 // or a Deployment each.

@@ -18,8 +18,8 @@ import (
 var (
 	// ErrOptions is returned by New for options that can't work.
 	ErrOptions = errors.New("kubernetes scale options")
-	// ErrHeld is returned for a pod of a StatefulSet that can't end before a later one.
-	// Nothing was written.
+	// ErrHeld is returned for a pod of a StatefulSet that can't end before a later one; with
+	// serverswitch.ErrLater if that one is to end as well. Nothing was written.
 	ErrHeld = errors.New("pods of a StatefulSet end from the highest")
 	// ErrConflict is returned if others wrote before each of several tries. Nothing was
 	// written.
@@ -130,7 +130,7 @@ func (b *Backend) Switch(ctx context.Context, o serverswitch.Order) error {
 			return err
 		}
 		// As things stand now: orders for several servers come at once, in any order.
-		pods, err := b.pods(o.Server.Name, o.On, o.Up())
+		pods, err := b.pods(o)
 		if err != nil || pods == now.Spec.Replicas {
 			return err
 		}
@@ -148,10 +148,10 @@ func (b *Backend) Switch(ctx context.Context, o serverswitch.Order) error {
 
 // pods is how many there are to be for the servers that are to run. A server of an order
 // is one of them, or not, as the order says.
-func (b *Backend) pods(server string, on bool, up []string) (int, error) {
-	count, highest := 0, -1
+func (b *Backend) pods(o serverswitch.Order) (int, error) {
+	up, count, highest := o.Up(), 0, -1
 	for i, name := range b.o.Servers {
-		if name == server && !on || name != server && !slices.Contains(up, name) {
+		if name == o.Server.Name && !o.On || name != o.Server.Name && !slices.Contains(up, name) {
 			continue
 		}
 		count++
@@ -160,10 +160,16 @@ func (b *Backend) pods(server string, on bool, up []string) (int, error) {
 	if !b.ordered {
 		return count * b.o.Each, nil
 	}
-	if at := slices.Index(b.o.Servers, server); !on && at < highest {
-		return 0, fmt.Errorf("%.80q is up: %w", b.o.Servers[highest], ErrHeld)
+	if o.On || slices.Index(b.o.Servers, o.Server.Name) > highest {
+		return highest + 1, nil
 	}
-	return highest + 1, nil
+	wanted := o.Wanted()
+	for _, name := range b.o.Servers[slices.Index(b.o.Servers, o.Server.Name)+1 : highest+1] {
+		if slices.Contains(wanted, name) {
+			return 0, fmt.Errorf("%.80q is wanted on: %w", name, ErrHeld)
+		}
+	}
+	return 0, fmt.Errorf("%.80q has not ended: %w: %w", b.o.Servers[highest], ErrHeld, serverswitch.ErrLater)
 }
 
 // Observe says what the number of pods says of a server: of a Deployment with several

@@ -1,0 +1,3 @@
+package serverswitch
+
+func child() bool { return false }
