@@ -74,7 +74,7 @@ func (s *Standing) Broken(scope string) *control.Reason {
 }
 
 // HashOf tells tables apart: 16 hex digits of its canonical JSON's sha256.
-func HashOf[T control.SplitTable | control.CodingTable](table *T) string {
+func HashOf[T control.SplitTable | control.ServersTable | control.CodingTable](table *T) string {
 	body, err := control.Encode(table)
 	if err != nil {
 		// Names come from UTF-8 columns, and shares, thresholds and models are finite: it
