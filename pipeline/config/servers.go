@@ -75,12 +75,15 @@ type Switching struct {
 	Cooldown Duration `yaml:"cooldown"`
 	// StartDelay is how long a server takes from its start to its first request.
 	StartDelay Duration `yaml:"start_delay"`
-	// Period is over what time penalties are averaged; Hold for how many of them
-	// the condition of turning one off must have held.
-	Period Duration `yaml:"period"`
-	Hold   int      `yaml:"hold"`
+	// Hold is over what time figures are averaged, and for how long one server must have
+	// been too many before it is turned off; a multiple of the window.
+	Hold Duration `yaml:"hold"`
+	// MostUp is how many are turned on at once at most. Retry is after how long one that
+	// failed is tried again.
+	MostUp int      `yaml:"most_up"`
+	Retry  Duration `yaml:"retry"`
 	// Critical is the potential penalty in the queues of a site that turns a server on;
-	// 0: no such rule. In units of penalty.
+	// 0: what a server costs in ten seconds.
 	Critical float64 `yaml:"critical"`
 	// Hysteresis is the part of a server's cost below which the mean penalty must be, and
 	// Utilisation what the servers that stay may have, for one to be turned off.
@@ -142,8 +145,8 @@ func defaultServers() Servers {
 		Policy: "A1", Zone: "penalty", Window: Duration(time.Second), InService: 16, Queue: 1000, Ramp: Duration(10 * time.Second),
 		ServerCost: 1, TTL: Duration(10 * time.Minute),
 		Switching: Switching{
-			Policy: SwitchNone, Least: 1, Cooldown: Duration(time.Minute), StartDelay: Duration(30 * time.Second), Period: Duration(10 * time.Second),
-			Hold: 3, Hysteresis: 0.2, Utilisation: 0.7, Drain: Duration(5 * time.Minute),
+			Policy: SwitchNone, Least: 1, Cooldown: Duration(time.Minute), StartDelay: Duration(30 * time.Second), Hold: Duration(3 * time.Second),
+			MostUp: 4, Retry: Duration(10 * time.Minute), Hysteresis: 0.2, Utilisation: 0.7, Drain: Duration(5 * time.Minute),
 		},
 	}
 }

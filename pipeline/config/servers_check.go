@@ -24,7 +24,7 @@ func (c *checker) dispatching(cfg *Config) {
 	c.need(s.Window > 0 && s.Window.Std()%time.Second == 0, "servers.window", s.Window.String(), "a multiple of 1s")
 	c.between("servers.in_service", float64(s.InService), 1, 1_000_000)
 	c.between("servers.queue", float64(s.Queue), 0, 1_000_000)
-	c.between("servers.server_cost", s.ServerCost, 0, mostNumber)
+	c.need(s.ServerCost > 0 && s.ServerCost <= mostNumber, "servers.server_cost", num(s.ServerCost), "more than 0, at most "+num(mostNumber))
 	c.need(s.Window <= 0 || s.TTL >= 2*s.Window, "servers.ttl", s.TTL.String(), "at least two windows")
 	for _, name := range s.ClassNames() {
 		k, p := s.Classes[name], "servers.classes."+name
@@ -65,10 +65,11 @@ func (c *checker) switching(cfg *Config) {
 	c.need(w.Least >= 1, p+".least", strconv.Itoa(w.Least), "1 or more servers")
 	c.need(w.Most == 0 || w.Most >= w.Least, p+".most", strconv.Itoa(w.Most), "0 (all), or at least least")
 	c.need(w.Initial == 0 || w.Initial >= w.Least && (w.Most == 0 || w.Initial <= w.Most), p+".initial", strconv.Itoa(w.Initial), "0 (all), or least to most")
-	c.need(w.Period >= cfg.Servers.Window, p+".period", w.Period.String(), "at least a window")
-	c.between(p+".hold", float64(w.Hold), 1, 1000)
+	c.need(w.Hold > 0 && (cfg.Servers.Window <= 0 || w.Hold%cfg.Servers.Window == 0 && w.Hold/cfg.Servers.Window <= 3600), p+".hold", w.Hold.String(), "1 to 3600 windows")
+	c.need(w.MostUp >= 1, p+".most_up", strconv.Itoa(w.MostUp), "1 or more servers")
+	c.need(w.Retry > 0, p+".retry", w.Retry.String(), "more than 0")
 	c.between(p+".critical", w.Critical, 0, mostNumber)
-	c.need(w.Hysteresis >= 0 && w.Hysteresis < 1, p+".hysteresis", num(w.Hysteresis), "0 to below 1")
+	c.need(w.Hysteresis > 0 && w.Hysteresis < 1, p+".hysteresis", num(w.Hysteresis), "above 0, below 1")
 	c.need(w.Utilisation > 0 && w.Utilisation <= 1, p+".utilisation", num(w.Utilisation), "more than 0, at most 1")
 	c.need(w.Ready == "" || strings.HasPrefix(w.Ready, "/"), p+".ready", w.Ready, "a path that begins with /")
 	c.need(w.Policy == SwitchNone || cfg.Dispatches(), p+".policy", w.Policy, "servers.classes: without limits there are no penalties")
@@ -112,7 +113,7 @@ func (c *checker) hook(cfg *Config, p string, h *SwitchHook) {
 		}
 		c.need(objectName.MatchString(h.Namespace), p+".namespace", h.Namespace, "a namespace")
 		kind, name, _ := strings.Cut(h.Workload, "/")
-		c.need((kind == "deployment" || kind == "statefulset" || kind == "replicaset") && objectName.MatchString(name), p+".workload", h.Workload, "deployment/NAME, statefulset/NAME or replicaset/NAME")
+		c.need((kind == "deployment" || kind == "statefulset") && objectName.MatchString(name), p+".workload", h.Workload, "deployment/NAME or statefulset/NAME")
 	}
 }
 
