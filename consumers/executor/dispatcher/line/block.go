@@ -13,16 +13,29 @@ import (
 // other block, and nothing adds up from change to change: sums are made anew from
 // the items, deadlines and bytes counted from the block's own beginning.
 type block struct {
+	ahead
 	order
+	*store
+}
+
+// ahead is what is ahead of a block, and what every question needs of the block.
+type ahead struct {
+	base                    int64   // ns, the deadline of the first, which dues count from
+	static, dynamic         float64 // bytes ahead of the block
+	lastStatic, lastDynamic float64 // bytes ahead of its last, in the block
+	items                   int     // ahead of the block
+}
+
+// store is the rest of a block, which most questions do without.
+type store struct {
 	sums
-
-	slot  int32 // the block's number in Line.where
-	stale bool  // sums, rows and deadlines are not of the items
-
-	entries   []entry // in order; entries[head:] are in the line
-	head      int
-	rows      []row   // of each
-	deadlines []int64 // of each
+	slot    int32 // the block's number in Line.where
+	stale   bool  // all below but the entries is not of the items
+	entries []entry
+	head    int // entries[head:] are in the line
+	rows    []row
+	keys    []key // by u, or nearly so
+	placed  bool  // keys has the items
 }
 
 // entry is an item with what is made of it once.
@@ -41,7 +54,6 @@ type row struct {
 
 // sums are those of a block's items.
 type sums struct {
-	base              int64 // ns, the deadline of the first
 	soonest, latest   int64 // deadlines
 	service           int64 // ns
 	static, dynamic   float64
@@ -51,8 +63,6 @@ type sums struct {
 	p, pDue, pStatic, pDynamic float64
 	// The soonest and the latest deadline in s from the base.
 	soon, end float64
-	// The bytes ahead of the last.
-	lastStatic, lastDynamic float64
 	// The greatest penalty, worth, and worth − decay·due.
 	most, worth, prospect float64
 }
@@ -103,21 +113,22 @@ func (b *block) cut(n int) {
 // renew makes the rows and sums anew.
 func (b *block) renew(decay float64) {
 	items := b.items()
-	b.rows = slices.Grow(b.rows[:0], len(items))[:len(items)]
-	b.deadlines = slices.Grow(b.deadlines[:0], len(items))[:len(items)]
-	none := math.Inf(-1)
-	s := sums{base: items[0].Deadline, soonest: items[0].Deadline, latest: items[0].Deadline, worth: none, prospect: none}
+	n := len(items)
+	b.rows = slices.Grow(b.rows[:0], n)[:n]
+	b.shifts = slices.Grow(b.shifts[:0], n)[:n]
+	base, none := items[0].Deadline, math.Inf(-1)
+	s := sums{soonest: base, latest: base, worth: none, prospect: none}
 	for i := range items {
 		e := &items[i]
-		r := row{due: seconds(e.Deadline - s.base), static: s.static, dynamic: s.dynamic, penalty: e.Penalty}
-		b.rows[i], b.deadlines[i] = r, e.Deadline
+		r := row{due: seconds(e.Deadline - base), static: s.static, dynamic: s.dynamic, penalty: e.Penalty}
+		b.rows[i] = r
+		b.shifts[i].deadline, b.shifts[i].penalty = e.Deadline, e.Penalty
 		s.soonest, s.latest = min(s.soonest, e.Deadline), max(s.latest, e.Deadline)
 		s.service += e.service
 		s.p += r.penalty
 		s.pDue += r.penalty * r.due
 		s.pStatic += r.penalty * r.static
 		s.pDynamic += r.penalty * r.dynamic
-		s.lastStatic, s.lastDynamic = s.static, s.dynamic
 		s.static += e.Static
 		s.dynamic += e.Dynamic
 		if e.Dynamic > 0 {
@@ -133,9 +144,11 @@ func (b *block) renew(decay float64) {
 			s.prospect = prospect
 		}
 	}
-	s.nStatic = len(items) - s.nDynamic
-	s.soon, s.end = seconds(s.soonest-s.base), seconds(s.latest-s.base)
+	s.nStatic = n - s.nDynamic
+	s.soon, s.end = seconds(s.soonest-base), seconds(s.latest-base)
 	b.sums = s
-	b.order = order{dues: b.dues, shifts: b.shifts, keys: b.keys}
-	b.stale = false
+	b.base = base
+	b.lastStatic, b.lastDynamic = b.rows[n-1].static, b.rows[n-1].dynamic
+	b.order = order{dues: b.dues, shifts: b.shifts}
+	b.stale, b.placed = false, false
 }

@@ -7,7 +7,7 @@ const leastBlock = 64
 
 // put puts the entry in at the spot.
 func (l *Line) put(s spot, e entry) {
-	l.index.stale = true
+	l.stale = true
 	l.bear(len(l.where) + 1)
 	i := s.block
 	switch {
@@ -33,7 +33,7 @@ func (l *Line) put(s spot, e entry) {
 
 // take takes out the item at of block i.
 func (l *Line) take(i, at int) Item {
-	l.index.stale = true
+	l.stale = true
 	b := &l.blocks[i]
 	l.service -= b.items()[at].service
 	it := b.take(at)
@@ -68,7 +68,7 @@ func (l *Line) open(i int) {
 		b = l.spare[n-1]
 		l.spare = l.spare[:n-1]
 	} else {
-		b.slot = int32(len(l.slots))
+		b.store = &store{slot: int32(len(l.slots))}
 		l.slots = append(l.slots, 0)
 	}
 	l.blocks = slices.Insert(l.blocks, i, b)
@@ -78,11 +78,8 @@ func (l *Line) open(i int) {
 // close takes a block out whose items are gone, or in another.
 func (l *Line) close(i int) {
 	b := l.blocks[i]
-	l.spare = append(l.spare, block{
-		slot: b.slot, stale: true,
-		entries: b.entries[:0], rows: b.rows[:0], deadlines: b.deadlines[:0],
-		order: order{dues: b.dues[:0], shifts: b.shifts[:0], keys: b.keys[:0]},
-	})
+	b.entries, b.head = b.entries[:0], 0
+	l.spare = append(l.spare, b)
 	l.blocks = slices.Delete(l.blocks, i, i+1)
 	l.number(i)
 }

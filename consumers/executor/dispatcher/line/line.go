@@ -11,16 +11,16 @@ package line
 // perceptron cost each block that has late and timely requests alike at most two
 // orders of it, when it is asked.
 type Line struct {
+	blocks     []block
 	discipline Discipline
+	stale      bool // some block is, or blocks came or went
 	decay      float64
 	abreast    int64
 
-	blocks []block
-	where  map[uint64]int32 // the slot of each request's block
-	slots  []int32          // of each slot, the block's index; spare slots keep any
-	spare  []block          // emptied ones, for their room
-	limit  int              // the most items of a block
-	index  index
+	where map[uint64]int32 // the slot of each request's block
+	slots []int32          // of each slot, the block's index; spare slots keep any
+	spare []block          // emptied ones, for their room
+	limit int              // the most items of a block
 
 	service int64 // ns, of all
 	slacks  slacks
@@ -43,7 +43,7 @@ func (l *Line) SetDecay(perSecond float64) {
 		return
 	}
 	l.decay = decay
-	l.index.stale = true
+	l.stale = true
 	for i := range l.blocks {
 		l.blocks[i].stale = true
 	}
@@ -127,8 +127,8 @@ func (l *Line) Sums() (static, dynamic, service float64, nStatic, nDynamic int) 
 	l.fresh()
 	for i := range l.blocks {
 		b := &l.blocks[i]
-		static += b.static
-		dynamic += b.dynamic
+		static += b.sums.static
+		dynamic += b.sums.dynamic
 		nStatic += b.nStatic
 		nDynamic += b.nDynamic
 	}
@@ -156,10 +156,10 @@ func (l *Line) Each(fn func(Item) bool) {
 // by the same δ = PerStatic·static + PerDynamic·dynamic, up to the kink at 0.
 func (l *Line) Increase(now int64, it Item, w Wait) (after, before float64) {
 	now, it, w = instant(now), it.clean(), w.clean()
-	s := l.spot(now, &it)
-	after = it.penalty(now, w.of(s.Static, s.Dynamic))
-	for i, at := s.block, s.at; i < len(l.blocks); i, at = i+1, 0 {
-		sum1, sum2 := l.blocks[i].late(at, now, &l.index.aheads[i], &w, &it)
+	i, at, wait := l.start(now, &it, &w)
+	after = it.penalty(now, wait)
+	for ; i < len(l.blocks); i, at = i+1, 0 {
+		sum1, sum2 := l.blocks[i].late(at, now, &w, &it)
 		before += sum1
 		after += sum2
 	}
@@ -173,7 +173,7 @@ func (l *Line) Potential(now int64, w Wait) float64 {
 	var sum float64
 	var none Item
 	for i := range l.blocks {
-		late, _ := l.blocks[i].late(0, now, &l.index.aheads[i], &w, &none)
+		late, _ := l.blocks[i].late(0, now, &w, &none)
 		sum += late
 	}
 	return sum

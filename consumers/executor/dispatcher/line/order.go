@@ -18,19 +18,23 @@ import (
 type order struct {
 	perStatic, perDynamic float64
 	ordered               bool  // all below are of these weights
-	placed                bool  // keys has the items, in an order of other weights
 	asked                 int16 // how often the items were walked through for these weights
 	finger                int32 // of dues, where the last question was
 
 	dues   []due   // by u; the last is at infinity
 	shifts []shift // in the order of the line
-	keys   []key   // by u, the last ones not in order unless dues is
 }
 
 // due is a due instant and the sums of those before.
 type due struct{ u, p, pu float64 }
 
-type shift struct{ u, penalty float64 }
+// shift is an item by its place: what a question about the end of a block, to which
+// most come down, reads one after another.
+type shift struct {
+	deadline int64
+	u        float64 // of the order's weights, if it is ordered
+	penalty  float64
+}
 
 type key struct {
 	u   float64
@@ -44,12 +48,13 @@ const patience = 12
 
 // late returns the sums of p·max(0, t − due + max(0, x + PerStatic·static +
 // PerDynamic·dynamic)) of the block's items from that one on, for two x: where t is
-// now in s from the base, and each x what Wait says of the bytes ahead of the
-// block, in s.
+// now in s from the base, and x what Wait says of the bytes ahead of the block, in
+// s, without those of it and with them.
 //
 // The kink at x + … = 0 is where the learned wait would be negative. As a rule the
 // whole block is on one side of it.
-func (b *block) late(from int, now int64, a *ahead, w *Wait, it *Item) (sum1, sum2 float64) {
+func (b *block) late(from int, now int64, w *Wait, it *Item) (sum1, sum2 float64) {
+	a := &b.ahead
 	t := seconds(now - a.base)
 	x1 := w.of(a.static, a.dynamic)
 	x2 := w.of(a.static+it.Static, a.dynamic+it.Dynamic)
@@ -155,7 +160,6 @@ func (b *block) arrange() {
 	n := len(b.rows)
 	if !b.placed {
 		b.keys = slices.Grow(b.keys[:0], n)[:n]
-		b.shifts = slices.Grow(b.shifts[:0], n)[:n]
 		b.dues = slices.Grow(b.dues[:0], n+1)[:n+1]
 		for i := range b.keys {
 			b.keys[i].row = int32(i)
@@ -163,7 +167,7 @@ func (b *block) arrange() {
 	}
 	for i := range b.rows {
 		r := &b.rows[i]
-		b.shifts[i] = shift{r.due - b.perStatic*r.static - b.perDynamic*r.dynamic, r.penalty}
+		b.shifts[i].u = r.due - b.perStatic*r.static - b.perDynamic*r.dynamic
 	}
 	for i := range b.keys {
 		b.keys[i].u = b.shifts[b.keys[i].row].u

@@ -3,7 +3,6 @@ package line
 import (
 	"math"
 	"math/bits"
-	"slices"
 	"sort"
 )
 
@@ -41,9 +40,9 @@ func (l *Line) move(now int64) {
 		// Deadlines are over here and there. A3's lines are sorted.
 		s.moments = moments{}
 		for i := range l.blocks {
-			for _, d := range l.blocks[i].deadlines {
-				if d >= now {
-					s.add(d)
+			for _, x := range l.blocks[i].shifts {
+				if x.deadline >= now {
+					s.add(x.deadline)
 				}
 			}
 		}
@@ -55,13 +54,13 @@ func (l *Line) move(now int64) {
 	from, to := min(now, s.edge), max(now, s.edge)
 	i := sort.Search(len(l.blocks), func(i int) bool { return l.blocks[i].last() >= from })
 	for ; i < len(l.blocks) && l.blocks[i].first() < to; i++ {
-		deadlines := l.blocks[i].deadlines
-		at, _ := slices.BinarySearch(deadlines, from)
-		for ; at < len(deadlines) && deadlines[at] < to; at++ {
+		shifts := l.blocks[i].shifts
+		at := sort.Search(len(shifts), func(k int) bool { return shifts[k].deadline >= from })
+		for ; at < len(shifts) && shifts[at].deadline < to; at++ {
 			if now < s.edge {
-				s.add(deadlines[at])
+				s.add(shifts[at].deadline)
 			} else {
-				s.sub(deadlines[at])
+				s.sub(shifts[at].deadline)
 			}
 		}
 	}

@@ -5,98 +5,41 @@ import (
 	"slices"
 )
 
-// index is what is ahead of each block, so that a place is found without a look
-// at the blocks.
-type index struct {
-	stale  bool // some block is, or blocks came or went
-	firsts []int64
-	aheads []ahead
-}
-
-// ahead is what is ahead of a block, and what every question needs of the block.
-type ahead struct {
-	items                   int
-	static, dynamic         float64 // bytes
-	base                    int64   // the block's
-	lastStatic, lastDynamic float64 // bytes ahead of its last, in the block
-}
-
 // spot is a place by block: before the item at of the block, or behind its last.
 type spot struct {
 	block, at int
 	Place
 }
 
-// fresh makes the sums of blocks that changed, and the index, anew.
+// fresh makes the sums of blocks that changed anew, and what is ahead of each.
 func (l *Line) fresh() {
-	if !l.index.stale {
+	if !l.stale {
 		return
 	}
-	x := &l.index
-	x.stale = false
-	x.firsts, x.aheads = x.firsts[:0], x.aheads[:0]
-	var sum ahead
+	l.stale = false
+	var items int
+	var static, dynamic float64
 	for i := range l.blocks {
 		b := &l.blocks[i]
 		if b.stale {
 			b.renew(l.decay)
 		}
-		sum.base, sum.lastStatic, sum.lastDynamic = b.base, b.lastStatic, b.lastDynamic
-		x.firsts, x.aheads = append(x.firsts, b.base), append(x.aheads, sum)
-		sum.items += len(b.rows)
-		sum.static += b.static
-		sum.dynamic += b.dynamic
+		b.ahead.items, b.ahead.static, b.ahead.dynamic = items, static, dynamic
+		items += len(b.rows)
+		static += b.sums.static
+		dynamic += b.sums.dynamic
 	}
 }
 
 // spot returns where the item is to be put in.
 func (l *Line) spot(now int64, it *Item) spot {
-	l.fresh()
-	last := len(l.blocks) - 1
-	if last < 0 {
+	if len(l.blocks) == 0 {
 		return spot{}
 	}
-	switch l.discipline {
-	case FIFO:
-		return l.spotAt(last, l.blocks[last].len())
-	case Cheapest:
-		return l.spotAt(l.cheapest(now, it))
-	case Deadline, Lateness, Cost:
-	}
-	// The last block that begins with an earlier or the same deadline.
-	i := max(0, behind(l.index.firsts, 0, it.Deadline)-1)
-	b := &l.blocks[i]
-	// Deadlines ascend about evenly.
-	guess := float64(len(b.deadlines)) * (float64(it.Deadline-b.base) / float64(b.latest-b.base+1))
-	return l.spotAt(i, behind(b.deadlines, int(min(guess, float64(len(b.deadlines)))), it.Deadline))
-}
-
-// behind returns how many of the deadlines, which ascend, are not later. It looks
-// around the guess first.
-func behind(deadlines []int64, guess int, deadline int64) int {
-	lo, hi := 0, len(deadlines)
-	const near = 4
-	if k := guess - near; k > 0 && k < hi && deadlines[k] <= deadline {
-		lo = k + 1
-	}
-	if k := guess + near; k >= lo && k < hi && deadlines[k] > deadline {
-		hi = k
-	}
-	for lo < hi {
-		if m := int(uint(lo+hi) >> 1); deadlines[m] <= deadline {
-			lo = m + 1
-		} else {
-			hi = m
-		}
-	}
-	return lo
-}
-
-// spotAt returns the place before the item at of block i.
-func (l *Line) spotAt(i, at int) spot {
-	a := &l.index.aheads[i]
+	i, at := l.find(now, it)
+	a := &l.blocks[i].ahead
 	p := Place{Index: a.items + at, Static: a.static, Dynamic: a.dynamic}
-	if b := &l.blocks[i]; at < len(b.rows) {
+	if b := l.blocks[i].store; at < len(b.rows) {
 		p.Static += b.rows[at].static
 		p.Dynamic += b.rows[at].dynamic
 	} else {
@@ -104,6 +47,92 @@ func (l *Line) spotAt(i, at int) spot {
 		p.Dynamic += b.dynamic
 	}
 	return spot{i, at, p}
+}
+
+// start returns where the item is to be put in and its wait there, in s.
+func (l *Line) start(now int64, it *Item, w *Wait) (block, at int, wait float64) {
+	if len(l.blocks) == 0 {
+		return 0, 0, w.Bias
+	}
+	i, at := l.find(now, it)
+	b := &l.blocks[i]
+	wait = w.of(b.ahead.static, b.ahead.dynamic)
+	switch {
+	case at == 0:
+	case at == len(b.shifts):
+		wait += w.PerStatic*b.sums.static + w.PerDynamic*b.sums.dynamic
+	case b.ordered && b.perStatic == w.PerStatic && b.perDynamic == w.PerDynamic:
+		// By what is read next anyway.
+		s := &b.shifts[at]
+		wait += seconds(s.deadline-b.base) - s.u
+	default:
+		r := &b.rows[at]
+		wait += w.PerStatic*r.static + w.PerDynamic*r.dynamic
+	}
+	return i, at, wait
+}
+
+// find returns where the item is to be put in, in a line that is not empty.
+func (l *Line) find(now int64, it *Item) (block, at int) {
+	l.fresh()
+	last := len(l.blocks) - 1
+	switch l.discipline {
+	case FIFO:
+		return last, l.blocks[last].len()
+	case Cheapest:
+		return l.cheapest(now, it)
+	case Deadline, Lateness, Cost:
+	}
+	// The last block that begins with an earlier or the same deadline.
+	lo, hi := 0, last
+	for lo < hi {
+		if m := int(uint(lo+hi+1) >> 1); l.blocks[m].base <= it.Deadline {
+			lo = m
+		} else {
+			hi = m - 1
+		}
+	}
+	b := &l.blocks[lo]
+	// Deadlines ascend about evenly, up to the next block's.
+	n, guess := float64(len(b.shifts)), 0.0
+	if lo < last {
+		guess = n * (float64(it.Deadline-b.base) / float64(l.blocks[lo+1].base-b.base+1))
+	} else {
+		guess = n * (float64(it.Deadline-b.base) / float64(b.latest-b.base+1))
+	}
+	return lo, b.behind(int(max(0, min(guess, n))), it.Deadline)
+}
+
+// behind returns how many of the deadlines, which ascend, are not later. It looks
+// around the guess first.
+func (b *block) behind(guess int, deadline int64) int {
+	shifts := b.shifts
+	lo, hi := 0, len(shifts)
+	for near := 2; near < len(shifts); near *= 2 {
+		if k := guess - near; k >= lo && k < hi {
+			if shifts[k].deadline > deadline {
+				hi = k
+				continue
+			}
+			lo = k + 1
+		}
+		if k := guess + near; k >= lo && k < hi {
+			if shifts[k].deadline <= deadline {
+				lo = k + 1
+				continue
+			}
+			hi = k
+		}
+		break
+	}
+	for lo < hi {
+		if m := int(uint(lo+hi) >> 1); shifts[m].deadline <= deadline {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	return lo
 }
 
 // cheapest is A2's walk from the tail, see [Line.Insert]. A block is passed at
@@ -119,7 +148,7 @@ func (l *Line) cheapest(now int64, it *Item) (block, at int) {
 	end := l.service // ns, of all up to the block's end
 	for i := len(l.blocks) - 1; i >= first; i-- {
 		b := &l.blocks[i]
-		start := end - b.service
+		start := end - b.sums.service
 		front := b.most * max(0, seconds(plus(now-b.soonest, (end+own)/l.abreast)))
 		if front <= later(now, start/l.abreast, it) {
 			end = start
@@ -151,7 +180,7 @@ func (l *Line) after(deadline int64) (block, at int, ok bool) {
 		if b.latest <= deadline {
 			continue
 		}
-		return i, slices.IndexFunc(b.deadlines, func(d int64) bool { return d > deadline }), true
+		return i, slices.IndexFunc(b.shifts, func(s shift) bool { return s.deadline > deadline }), true
 	}
 	return 0, 0, false
 }
@@ -193,9 +222,9 @@ func (l *Line) bound(b *block, now int64) float64 {
 	if l.discipline != Cost {
 		return b.most * max(0, seconds(now-b.soonest))
 	}
-	if math.IsInf(b.worth, -1) {
-		return b.worth
+	if math.IsInf(b.sums.worth, -1) {
+		return b.sums.worth
 	}
 	passes := l.decay * seconds(b.base-now)
-	return min(b.worth, b.prospect-passes) + 1e-12*(1+math.Abs(b.worth)+math.Abs(b.prospect)+math.Abs(passes))
+	return min(b.sums.worth, b.prospect-passes) + 1e-12*(1+math.Abs(b.sums.worth)+math.Abs(b.prospect)+math.Abs(passes))
 }
