@@ -58,7 +58,9 @@ func (w *decision) site(i int, d switching.Decision) *control.Command {
 	} else {
 		s.advice = []past{{window: t.state.now, table: p.table}}
 	}
-	w.reasons.Add(p.code, name, p.evidence, "%s", texts[p.code])
+	if d.Changes() || p.code != string(d.Code) { // Else it was said already.
+		w.reasons.Add(p.code, name, p.evidence, "%s", texts[p.code])
+	}
 	return &control.Command{Scope: name, Reason: control.Reason{Code: p.code, Text: texts[p.code], Evidence: p.evidence}, Servers: p.table}
 }
 

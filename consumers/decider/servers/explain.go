@@ -84,11 +84,7 @@ func (t *Policy) Sites() []string {
 
 func (t *Policy) view(i int) *Explanation {
 	x, s, o := &t.config.Sites[i], &t.state.sites[i], &t.options[i]
-	states := make([]switching.State, len(s.servers))
-	for j := range s.servers {
-		states[j] = s.servers[j].state
-	}
-	d := t.rules[i].Decide(switching.Observation{At: t.state.now * 1000, Zones: make([]switching.Load, len(x.Zones)), Servers: states})
+	d := t.rules[i].Decide(t.observation(i, make([]switching.Load, len(x.Zones))))
 	text, ok := counted[d.Code]
 	if !ok {
 		text = texts[string(d.Code)]

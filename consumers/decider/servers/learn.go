@@ -159,13 +159,16 @@ func (t *Policy) gauge(i int, gauges []gauged) {
 // fresh reports whether a server's last gauge can still be used.
 func (x *server) fresh(now int64) bool { return x.gauged != noTime && now-x.gauged < stale }
 
-// observation is what the rule of a site goes by.
-func (t *Policy) observation(i int, l *learned) switching.Observation {
+// observation is what the rule of a site goes by: what zones did, to which queues are added,
+// and what servers do.
+func (t *Policy) observation(i int, zones []switching.Load) switching.Observation {
 	s := &t.state.sites[i]
-	o := switching.Observation{At: t.state.now * 1000, Zones: l.sites[i].zones, Servers: make([]switching.State, len(s.servers))}
+	o := switching.Observation{At: t.state.now * 1000, Zones: zones, Servers: make([]switching.State, len(s.servers))}
 	for j := range s.servers {
 		x := &s.servers[j]
-		o.Servers[j] = x.state
+		if o.Servers[j] = x.state; x.state == switching.Failed && x.wanted {
+			o.Servers[j] = switching.Trying // by the server switch, by the table in force
+		}
 		if !x.fresh(t.state.now) {
 			continue
 		}

@@ -93,7 +93,7 @@ func (t *Policy) Decide(in decider.Input) decider.Output {
 	w.report(l)
 	observations := make([]switching.Observation, len(t.rules))
 	for i := range t.rules {
-		observations[i] = t.observation(i, l)
+		observations[i] = t.observation(i, l.sites[i].zones)
 		t.rules[i].Observe(observations[i])
 	}
 	if len(in.Incomplete) > 0 {

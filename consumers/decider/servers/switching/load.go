@@ -95,7 +95,7 @@ func (r *Rule) figures(o *Observation) Figures {
 			f.On++
 		case Starting:
 			f.Starting++
-		case Failed:
+		case Failed, Trying:
 			f.Failed++
 		}
 	}

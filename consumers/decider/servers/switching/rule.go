@@ -5,16 +5,19 @@ import "time"
 // State is what a server does.
 type State uint8
 
-// The states. Draining is turned off by decision and still at work; Failed was to be on
-// and is not.
+// The states. Draining is turned off by decision and still at work. Failed was to be on and
+// is not; Trying is so too, and somebody goes on trying, so that the rule does not.
 const (
 	Off State = iota
 	Starting
 	On
 	Draining
 	Failed
-	states
+	Trying
 )
+
+// failed reports whether a server was to be on and is not.
+func (s State) failed() bool { return s == Failed || s == Trying }
 
 // Load is what a zone did in a period.
 type Load struct {
@@ -146,7 +149,7 @@ func (r *Rule) Observe(o Observation) {
 	m.remember(&o, r.opts.Hold)
 	for i, s := range o.Servers {
 		switch {
-		case s != Failed:
+		case !s.failed():
 			m.servers[i].failed = noTime
 		case m.servers[i].failed == noTime:
 			m.servers[i].failed = o.At
@@ -164,11 +167,11 @@ func (r *Rule) Decide(o Observation) Decision {
 		return Decision{Code: InsufficientSamples, Wanted: make([]bool, len(r.opts.Servers)), Weights: r.shares()}
 	}
 	d := r.decide(&o)
-	d.Weights = r.shares()
+	d.Weights = r.without(&o, d.Off)
 	d.Wanted = make([]bool, len(o.Servers))
 	for i, s := range o.Servers {
 		// If all have failed, all are tried, again and again (P31).
-		d.Wanted[i] = s == On || s == Starting || s == Failed && d.Code == Panic
+		d.Wanted[i] = s == On || s == Starting || s.failed() && d.Code == Panic
 	}
 	for _, i := range d.On {
 		d.Wanted[i] = true

@@ -43,6 +43,21 @@ func (r *Rule) weigh(o *Observation) {
 	}
 }
 
+// without is the weights once some servers get no more requests, which is at once.
+func (r *Rule) without(o *Observation, off []int) []float64 {
+	if len(off) == 0 {
+		return r.shares()
+	}
+	then := *o
+	then.Servers = slices.Clone(o.Servers)
+	for _, i := range off {
+		then.Servers[i] = Draining
+	}
+	after := Rule{opts: r.opts, zones: r.zones, m: Memory{zones: slices.Clone(r.m.zones)}}
+	after.weigh(&then)
+	return after.shares()
+}
+
 // target is the shares that the zones should have. Where no server is on, those that are
 // starting count, else all: there is always a zone with a weight (P31).
 func (r *Rule) target(o *Observation) []float64 {
