@@ -165,26 +165,20 @@ func (p *Plain) place(now int64, it *Item) int {
 // behind the first x_j that would lose more by letting x_i pass than x_i loses
 // by waiting for it.
 func (p *Plain) walk(now int64, it *Item, k int) int {
+	var ahead int64 // Σ t̂_l, l ≤ j
+	for l := range p.items {
+		ahead += p.items[l].serviceNs()
+	}
 	for j := len(p.items); j > k; j-- {
-		front, behind := p.compare(now, it, j)
+		x := &p.items[j-1]
+		behind := later(now, ahead/p.abreast, it)
+		ahead -= x.serviceNs()
+		front := later(now, (ahead+it.serviceNs())/p.abreast, x)
 		if front > behind {
 			return j
 		}
 	}
 	return k
-}
-
-// compare returns what A2 compares x_i with x_j by, j counted from 1: the
-// penalty of x_j if x_i goes before it, and that of x_i behind x_j.
-func (p *Plain) compare(now int64, it *Item, j int) (front, behind float64) {
-	var ahead int64 // Σ t̂_l, l < j
-	for l := range j - 1 {
-		ahead += p.items[l].serviceNs()
-	}
-	x := &p.items[j-1]
-	front = later(now, (ahead+it.serviceNs())/p.abreast, x)
-	behind = later(now, (ahead+x.serviceNs())/p.abreast, it)
-	return front, behind
 }
 
 // later returns the penalty of a request that waits for ns of service.
