@@ -44,7 +44,8 @@ func newCoderMeter(r prometheus.Registerer, name string, chooser *codes.Chooser)
 		m.figures[name] = prometheus.NewDesc("penstock_coder_"+name, help, nil, own)
 	}
 	for name, help := range map[string]string{
-		"store_dead": "1 if the store is asked last, as its tasks fail.", "store_delay_seconds": "Smoothed delay of a chunk.",
+		"store_absent": "1 if the store has no owner mark though chunks are in it: mount its disk, or say penstock coder store-is-new.",
+		"store_dead":   "1 if the store is asked last, as its tasks fail.", "store_delay_seconds": "Smoothed delay of a chunk.",
 	} {
 		m.store[name] = prometheus.NewDesc("penstock_coder_"+name, help, []string{"store"}, own)
 	}
@@ -94,10 +95,14 @@ func (m *coderMeter) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(m.figures[name], prometheus.GaugeValue, v)
 	}
 	for _, st := range s.Stores {
-		dead := 0.0
+		dead, absent := 0.0, 0.0
 		if st.Dead {
 			dead = 1
 		}
+		if st.Absent {
+			absent = 1
+		}
+		out <- prometheus.MustNewConstMetric(m.store["store_absent"], prometheus.GaugeValue, absent, st.Name)
 		out <- prometheus.MustNewConstMetric(m.store["store_dead"], prometheus.GaugeValue, dead, st.Name)
 		out <- prometheus.MustNewConstMetric(m.store["store_delay_seconds"], prometheus.GaugeValue, st.Delay.Seconds(), st.Name)
 	}

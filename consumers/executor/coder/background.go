@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"penstock/consumers/executor/coder/catalog"
+	"penstock/consumers/executor/coder/catalog/shipping"
 	"penstock/consumers/executor/coder/chunks"
 )
 
@@ -216,8 +217,8 @@ const maxRetry = 5 * time.Minute
 // probes looks at a store when it is in trouble and nothing was heard of it, so that it is
 // found when it has come back, and if it is slow asked again sooner.
 func (c *Coder) probes(ctx context.Context, s *store) {
-	for c.pause(ctx, nil, probing) {
-		if s.doubtful(c.o.Clock.Now(), probing) {
+	for c.pause(ctx, s.suspect, probing) {
+		if s.suspected.Swap(false) || s.doubtful(c.o.Clock.Now(), probing) {
 			c.probe(ctx, s)
 		}
 	}
@@ -228,9 +229,14 @@ func (c *Coder) probe(ctx context.Context, s *store) {
 	defer cancel()
 	began := c.o.Clock.Now()
 	was := s.isDead()
-	_, err := s.Get(limited, c.o.Name+"/owner", 0, 1, io.Discard)
+	_, err := s.Get(limited, s.marker, 0, 1, io.Discard)
+	if err == nil && !s.isMarked() || errors.Is(err, chunks.ErrNotFound) {
+		if err = c.shipper.Look(limited, s); errors.Is(err, shipping.ErrBare) {
+			return // which is noted
+		}
+	}
 	switch now := c.o.Clock.Now(); {
-	case err == nil, errors.Is(err, chunks.ErrNotFound):
+	case err == nil:
 		s.probed(now, now.Sub(began))
 		if was {
 			c.states.Add(1)

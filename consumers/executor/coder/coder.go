@@ -108,7 +108,7 @@ func Open(ctx context.Context, o Options) (*Coder, error) {
 		busy: make(map[string]int), later: make(map[string]failure),
 	}
 	for i, s := range o.Stores {
-		one := &store{Store: s, index: i, doubts: newDoubts(chunks.LateOf(s))}
+		one := &store{Store: s, index: i, marker: o.Name + "/owner", log: o.Name + "/log/", suspect: make(chan struct{}, 1), doubts: newDoubts(chunks.LateOf(s))}
 		if c.named[s.Name()] != nil {
 			return nil, fmt.Errorf("%w: two stores named %s", ErrOptions, s.Name())
 		}

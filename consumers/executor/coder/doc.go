@@ -38,6 +38,10 @@
 // tasks of their size take; one that fails again and again is asked last, and looked at
 // until it answers. A reader keeps the version that it began with.
 //
+// A store that answers without its owner marker, though the catalog says that blobs are in
+// it, is absent: what shows in its place, the folder under a disk that isn't mounted, is
+// neither read nor written until the marker is back or TakeIn says that it is a new one.
+//
 // Memory. A request is one segment (at most 8 MiB). A body is read into the encoder
 // before its segment enters the queue, so that a slow client holds no connection, and
 // reads and writes look one segment ahead if there is memory for it. Encoders and

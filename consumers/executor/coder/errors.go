@@ -59,6 +59,11 @@ var (
 	// each strip passed: the document and the strips are not of one encoding. The last
 	// byte was withheld.
 	ErrDamaged = errors.New("object is damaged")
+	// ErrNoStore is returned by TakeIn for a name that no store of the configuration has.
+	ErrNoStore = errors.New("no store of this name")
+	// ErrNotAbsent is returned by TakeIn for a store that has its owner marker, or no blobs
+	// to lose. Nothing changed.
+	ErrNotAbsent = errors.New("store is not absent")
 	// ErrOwner is returned by Open when the stores belong to another state of the same
 	// coder's name; Options.Adopt takes them over.
 	ErrOwner = errors.New("stores belong to another state")

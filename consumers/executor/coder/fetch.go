@@ -210,6 +210,9 @@ func (f *fetch) get(ctx context.Context, round int, run object.Chunk) (bad int, 
 		began := f.c.o.Clock.Now()
 		_, err = s.Get(ctx, place.Key, run.Offset, run.Bytes, w)
 		f.c.note(ctx, s, began, run.Bytes, err)
+		if errors.Is(err, chunks.ErrNotFound) {
+			s.suspectNow() // it may have lost more than this
+		}
 	}
 	return f.take(round, run, w, err)
 }

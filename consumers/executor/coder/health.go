@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"penstock/consumers/executor/coder/chunks"
@@ -33,7 +34,12 @@ const (
 // store is a store and what is thought of it.
 type store struct {
 	chunks.Store
-	index int
+	index  int
+	marker string // the key of the owner marker
+	log    string // the prefix of the catalog's log
+	// suspect wakes who looks at it: a blob was not there.
+	suspect   chan struct{}
+	suspected atomic.Bool
 
 	mu       sync.Mutex
 	figure   float64 // smoothed; 0: none yet
@@ -41,6 +47,10 @@ type store struct {
 	failures int
 	dead     bool
 	seen     time.Time // when a task last told something
+
+	mark   markState
+	marked time.Time // when its owner marker was seen last
+	gone   time.Time // marked, when it was found to be absent
 
 	doubts doubts
 }
@@ -104,7 +114,7 @@ func (s *store) rank() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.dead:
+	case s.dead, s.mark != markOurs:
 		return worst
 	case s.figure == 0:
 		return math.MinInt32
@@ -115,7 +125,7 @@ func (s *store) rank() int {
 func (s *store) isDead() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.dead
+	return s.dead || s.mark != markOurs
 }
 
 // doubtful tells whether the store is to be looked at: it seems to be in trouble, and
@@ -123,13 +133,13 @@ func (s *store) isDead() bool {
 func (s *store) doubtful(now time.Time, d time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return (s.failures > 0 || s.figure > slowFigure) && now.Sub(s.seen) >= d
+	return (s.failures > 0 || s.mark != markOurs || s.figure > slowFigure) && now.Sub(s.seen) >= d
 }
 
 func (s *store) health() StoreHealth {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return StoreHealth{Name: s.Name(), Delay: s.delay, Failures: s.failures, Dead: s.dead}
+	return StoreHealth{Name: s.Name(), Delay: s.delay, Failures: s.failures, Dead: s.dead || s.mark != markOurs, Absent: s.mark == markGone}
 }
 
 // note judges a task of a store by how it ended. ctx is the task's.

@@ -108,6 +108,9 @@ const (
 	EventRetried Event = "retried"
 	// EventDead: stores that were found dead, by name.
 	EventDead Event = "dead"
+	// EventAbsent: stores that were found without their owner marker though blobs were in
+	// them, by name.
+	EventAbsent Event = "absent"
 )
 
 // Durability says how many blobs of a version must have landed before a write of it is

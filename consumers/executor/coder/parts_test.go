@@ -96,7 +96,7 @@ func TestStream(t *testing.T) {
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
-	fast, slow, bad, fresh := &store{}, &store{}, &store{}, &store{}
+	fast, slow, bad, fresh := &store{mark: markOurs}, &store{mark: markOurs}, &store{mark: markOurs}, &store{mark: markOurs}
 	for range 20 {
 		fast.done(now, 25*time.Millisecond, 1e6)
 		slow.done(now, 250*time.Millisecond, 1e6)
@@ -105,7 +105,7 @@ func TestHealth(t *testing.T) {
 	if fast.rank() != bad.rank() || fast.rank() >= slow.rank() || fresh.rank() >= fast.rank() {
 		t.Error(fast.rank(), slow.rank(), bad.rank(), fresh.rank())
 	}
-	small := &store{}
+	small := &store{mark: markOurs}
 	small.done(now, 5*time.Millisecond, 100)
 	if small.rank() != fast.rank() {
 		t.Error("a small task and a large one of one store differ")

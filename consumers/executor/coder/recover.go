@@ -54,7 +54,7 @@ func (c *Coder) rebuild(ctx context.Context, path string) error {
 		return err
 	}
 	r, err := shipping.Rebuild(ctx, shipping.RebuildOptions{
-		Coder: c.o.Name, Need: c.logNeed(), Path: path, Stores: c.chunkStores(), Patience: c.o.TaskTimeout,
+		Coder: c.o.Name, Need: c.logNeed(), Path: path, Stores: c.rebuildable(ctx), Patience: c.o.TaskTimeout,
 	})
 	if errors.Is(err, shipping.ErrNoLog) {
 		return nil
@@ -78,7 +78,7 @@ func (c *Coder) openCatalog(ctx context.Context, path string) (err error) {
 	}
 	c.shipper, err = shipping.New(shipping.Options{
 		Catalog: c.catalog, Clock: c.o.Clock, Interval: c.o.LogEvery, Logger: &c.log,
-		Need: c.logNeed(), Patience: c.o.TaskTimeout, Stores: c.chunkStores(),
+		Need: c.logNeed(), Patience: c.o.TaskTimeout, Stores: c.chunkStores(), Bare: c.bare, Marked: c.seen,
 	})
 	if err == nil {
 		err = c.shipper.Claim(ctx)
@@ -122,7 +122,7 @@ func (c *Coder) logNeed() int {
 func (c *Coder) chunkStores() []chunks.Store {
 	list := make([]chunks.Store, len(c.stores))
 	for i, s := range c.stores {
-		list[i] = s.Store
+		list[i] = s
 	}
 	return list
 }

@@ -292,4 +292,8 @@ type StoreHealth struct {
 	// Failures is how many tasks in a row have failed; Dead that it is asked last.
 	Failures int
 	Dead     bool
+	// Absent tells that it answers and has no owner marker, though the catalog says that
+	// blobs are there: nothing is asked of it until the marker is back, or TakeIn says that
+	// what it held is lost. An absent one is dead, too.
+	Absent bool
 }

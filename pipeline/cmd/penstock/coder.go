@@ -8,6 +8,8 @@ type coderCmd struct {
 	Run    coderRunCmd    `cmd:"" default:"withargs" help:"Serve objects by an S3 API; without a word after coder it is this."`
 	Status coderStatusCmd `cmd:"" help:"What a running coder holds, its queue, its codes and its stores."`
 	Scrub  coderScrubCmd  `cmd:"" help:"Read and check every strip of every object of a running coder."`
+
+	StoreIsNew coderStoreIsNewCmd `cmd:"" name:"store-is-new" help:"Say that what an absent store held is lost for good: it is filled anew from the others."`
 }
 
 type coderRunCmd struct {
@@ -35,6 +37,7 @@ func (coderCmd) Help() string {
   penstock coder -c penstock.yaml --nats nats://127.0.0.1:4222 --coder objects --state /var/lib/penstock/objects
   penstock coder status -c penstock.yaml
   penstock coder scrub -c penstock.yaml --repair
+  penstock coder store-is-new -c penstock.yaml east-1
 
 It answers S3 clients, and keeps objects as chunks in the stores of the configuration;
 docs/coding.md tells how. Without the bus it goes on with the codes last in force.`

@@ -90,7 +90,11 @@ func printCoder(w io.Writer, s *admin.Status) {
 	fmt.Fprintf(w, "not in their intended coding: %d (%d to settle, %d to repair, %d to look at); blobs to delete: %d (%d once more); uploads under way: %d\n", s.Unintended, s.Staged, s.Lacking, s.Unseen, s.Deletes, s.Repeats, s.Uploads)
 	for _, st := range s.Stores {
 		state := "answers"
-		if st.Dead {
+		switch {
+		case st.Absent:
+			fmt.Fprintf(w, "store %s: ABSENT: it has no owner marker though chunks are in it, so that nothing is read from it or written to it. Mount its disk, or set its address right; if what it held is lost for good: penstock coder store-is-new %s\n", st.Name, st.Name)
+			continue
+		case st.Dead:
 			state = "DEAD: asked last, and probed"
 		}
 		fmt.Fprintf(w, "store %s: %s, a chunk takes %.1f ms, %d failures in a row\n", st.Name, state, st.DelayMs, st.Failures)
@@ -157,6 +161,28 @@ func lostText(n *coder.Name) string {
 		text += ": some of its stores did not answer"
 	}
 	return text
+}
+
+type coderStoreIsNewCmd struct {
+	coderFlags
+	Store string `arg:"" help:"Its name in the configuration."`
+}
+
+// Run says that a store is a new one.
+func (c *coderStoreIsNewCmd) Run(con *console) error {
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	t, err := client.TakeIn(con.ctx, c.Store)
+	if err != nil {
+		return err
+	}
+	if con.json {
+		return json.NewEncoder(con.out).Encode(t)
+	}
+	fmt.Fprintf(con.out, "store %s is taken for a new one: chunks of %d versions are written into it; penstock coder status tells how far that is\n", t.Store, t.Versions)
+	return nil
 }
 
 type coderScrubCmd struct {

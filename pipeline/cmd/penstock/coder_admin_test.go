@@ -67,6 +67,18 @@ func TestCoderStatusTellsOfTheLastScrub(t *testing.T) {
 	}
 }
 
+// TestCoderStatusTellsOfAbsentStores, and what to do.
+func TestCoderStatusTellsOfAbsentStores(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	printCoder(&out, &admin.Status{Stores: []admin.Store{{Name: "a"}, {Name: "b", Dead: true, Absent: true}, {Name: "c", Dead: true}}})
+	for _, want := range []string{"store a: answers", "store b: ABSENT: it has no owner marker", "penstock coder store-is-new b", "store c: DEAD"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, out.String())
+		}
+	}
+}
+
 // TestCoderScrubNamesTheFirst: twenty of the unreadable versions are printed, and how many
 // more there are.
 func TestCoderScrubNamesTheFirst(t *testing.T) {

@@ -87,7 +87,70 @@ func TestStoresOfCoderComeBack(t *testing.T) {
 			t.Errorf("%s when everything was lost once: %d bytes of %d, %v", key, len(got), len(want), err)
 		}
 	}
+	w.isNew(0)
+	w.isNew(1)
 	w.repair()
+	w.clean()
+}
+
+// TestADiskOfCoderIsNotMounted: a coder is started while one of its stores shows the folder
+// under its disk. It says so, serves from the others and writes nothing there; when the disk
+// is there it is used again.
+func TestADiskOfCoderIsNotMounted(t *testing.T) {
+	t.Parallel()
+	w := newCoder(t, "nats://"+freeAddress(t), coderSettings{spread: true})
+	w.begin()
+	w.makeBucket()
+	c := w.client(0)
+	all := map[string][]byte{}
+	put := func(what string) {
+		for i, size := range []int{1, 5000, 300_000} {
+			key := fmt.Sprintf("%s/%d", what, size)
+			all[key] = noise(uint64(i), size)
+			if err := c.put(t.Context(), key, all[key]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check := func() {
+		for key, want := range all {
+			if got, err := c.get(t.Context(), key); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s: %d bytes of %d, %v", key, len(got), len(want), err)
+			}
+		}
+	}
+	put("before")
+	w.journalRan()
+	w.proc.stop()
+	disk := w.store(2) + ".disk"
+	if err := os.Rename(w.store(2), disk); err != nil {
+		t.Fatal(err)
+	}
+	w.begin() // makes the folder
+	if n := w.proc.count("penstock_coder_store_absent"); n != 1 {
+		t.Errorf("metrics: %d stores are absent", n)
+	}
+	out, _, _ := command(t, "coder", "status", "-c", w.config)
+	if !strings.Contains(out, "store store-2: ABSENT") || !strings.Contains(out, "penstock coder store-is-new store-2") {
+		t.Errorf("status:\n%s", out)
+	}
+	_, errs, code := command(t, "coder", "store-is-new", "-c", w.config, "store-1")
+	if code == 0 || !strings.Contains(errs, "store is not absent") {
+		t.Errorf("another store is new: %d %s", code, errs)
+	}
+	put("while")
+	check()
+	if _, err := os.Stat(filepath.Join(w.store(2), coderName)); !os.IsNotExist(err) {
+		t.Errorf("something is written to the folder under the disk: %v", err)
+	}
+	if err := os.RemoveAll(w.store(2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(disk, w.store(2)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the disk to be seen", func() bool { return w.proc.count("penstock_coder_store_absent") == 0 })
+	check()
 	w.clean()
 }
 
@@ -127,6 +190,17 @@ func (w *coderWorld) comeBack(i int) {
 	if err := os.Mkdir(w.store(i), 0o755); err != nil {
 		w.t.Fatal(err)
 	}
+	w.isNew(i)
+}
+
+// isNew says, as the operator does, that what a store held is lost.
+func (w *coderWorld) isNew(i int) {
+	w.t.Helper()
+	name := fmt.Sprintf("store-%d", i)
+	eventually(w.t, name+" to be taken in", func() bool {
+		out, _, code := command(w.t, "coder", "store-is-new", "-c", w.config, name)
+		return code == 0 && strings.Contains(out, name+" is taken for a new one")
+	})
 }
 
 // damage damages each blob of objects in a store, by turns in each way that there is: a

@@ -4,6 +4,7 @@
 //
 //	GET  /v1/status                              Status
 //	POST /v1/scrub?repair=…&orphans=…&rate=…     lines of JSON: progress …, then a report
+//	POST /v1/store-is-new?store=…                TakenIn
 //	GET  /healthz                                200 while the coder answers; needs no token
 //
 // Who may come in is the door's business: on loopback those who name loopback, elsewhere

@@ -68,6 +68,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{o: o, door: door.New(guard), mux: http.NewServeMux()}
 	s.mux.HandleFunc("GET /healthz", s.healthz)
 	s.mux.HandleFunc("GET /v1/status", s.guarded(s.status))
+	s.mux.HandleFunc("POST /v1/store-is-new", s.guarded(s.takeIn))
 	s.mux.HandleFunc("POST /v1/scrub", s.guarded(s.scrub))
 	server, err := door.Listen(door.ServerOptions{
 		Connections: cmp.Or(o.Connections, 16), Handler: s.mux, Listen: o.Listen, Logger: *o.Logger, Name: "coder's admin server",

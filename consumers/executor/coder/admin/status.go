@@ -65,6 +65,9 @@ type Store struct {
 	DelayMs  float64 `json:"delay_ms"` // smoothed, of a task
 	Failures int     `json:"failures"` // tasks in a row
 	Dead     bool    `json:"dead"`     // asked last, and probed
+	// Absent tells that it has no owner marker though chunks are in it: it isn't what it
+	// was. Its disk is to be mounted, or TakeIn to say that what it held is lost.
+	Absent bool `json:"absent,omitempty"`
 }
 
 // Scrub is one that runs or has ended.
@@ -108,7 +111,7 @@ func (s *Status) fill(c *coder.Stats) {
 	s.Stores = []Store{}
 	for _, h := range c.Stores {
 		s.Stores = append(s.Stores, Store{
-			Name: h.Name, DelayMs: float64(h.Delay) / float64(time.Millisecond), Failures: h.Failures, Dead: h.Dead,
+			Name: h.Name, DelayMs: float64(h.Delay) / float64(time.Millisecond), Failures: h.Failures, Dead: h.Dead, Absent: h.Absent,
 		})
 	}
 }

@@ -28,8 +28,9 @@
 // of them are left, and only then reads the log. A shipper looks at the marker of each
 // store after it has put a batch there, and doesn't count what lies beside another's: so a
 // change is either seen by who takes over, or never reported as shipped, and the
-// coder that was replaced stops with ErrReplaced. What a rebuilt catalog ships counts once
-// its first snapshot is whole; until then the log of the term before stands.
+// coder that was replaced stops with ErrReplaced. A store that has lost its marker is taken
+// for a new one, or left alone, as Options.Bare says. What a rebuilt catalog ships counts
+// once its first snapshot is whole; until then the log of the term before stands.
 //
 // States of a Shipper: new, then Claim, then Run, once, until its ctx ends. Failures: Run
 // goes on through failures of stores, which Stats counts by store and reason, and ends with

@@ -3,6 +3,9 @@ package shipping
 import "errors"
 
 var (
+	// ErrBare is the failure of a store that has no marker and is not taken for a new one
+	// (Options.Bare). What was put there doesn't count.
+	ErrBare = errors.New("store has no owner marker")
 	// ErrBehind is returned by Claim when the stores have later changes of this very
 	// instance: the catalog's file was put back to an older one. Nothing was written.
 	// Rebuild takes what the stores have.

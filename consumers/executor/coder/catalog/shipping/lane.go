@@ -92,11 +92,13 @@ func (l *lane) one(ctx context.Context, i int, key string, raw []byte) landed {
 			a.by = marker
 		case marker == (catalog.Identity{}):
 			bare = true
+		default:
+			o.marked(store)
 		}
 		return err
 	})
 	if bare {
-		l.s.bare(ctx, store)
+		a.err = l.s.bare(ctx, store)
 	}
 	l.mu.Lock()
 	l.busy[i] = false

@@ -14,6 +14,14 @@ import (
 
 // Options of a Shipper.
 type Options struct {
+	// Bare, if any, is asked whether a store that answers and has no marker is to be taken
+	// for a new one, which gets one. Else nothing is written to it, and what it takes of
+	// the log does not count: it has lost what it held, or it is another one that shows in
+	// its place, such as the folder under a disk that isn't mounted. Without Bare all are
+	// taken in. Marked, if any, is told of a store that was seen to have our marker. Both
+	// may be called by many goroutines, and by Claim.
+	Bare   func(store chunks.Store) bool
+	Marked func(store chunks.Store)
 	// Batch is the most bytes of changes in one blob, but for one that is longer.
 	// Defaults to 4 MiB.
 	Batch int

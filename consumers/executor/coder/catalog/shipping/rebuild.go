@@ -126,7 +126,7 @@ func (r *rebuilder) run(ctx context.Context, draft string) (err error) {
 	}
 	// All is found to be whole: now the stores change hands. What the other instance
 	// shipped up to then is read too.
-	if err := mark(ctx, r.o.Stores, r.o.Need, r.o.Patience, r.report.Identity); err != nil {
+	if err := mark(ctx, r.o.Stores, r.o.Need, r.o.Patience, r.report.Identity, nil); err != nil {
 		return fmt.Errorf("take the stores over: %w", err)
 	}
 	if _, err := r.survey(ctx); err != nil {
