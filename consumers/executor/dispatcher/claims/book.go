@@ -9,6 +9,10 @@ import (
 	"time"
 )
 
+// gap is how long a key is never without a write that a dispatcher reaches. After a longer one
+// all were away, and those that are not back yet may be taken for dead by the others.
+const gap = 2500 * time.Millisecond
+
 // ttl is how long a row counts without being written anew, by the server's clock.
 const ttl = 5 * time.Second
 
@@ -26,8 +30,11 @@ type Figures struct {
 
 // book is the value of the key.
 type book struct {
-	// Born is when the key was made, by the server's clock in ns; 0: by this very write.
-	Born        int64 `json:"born,omitempty"`
+	// Born is when the key was made, or written for the first time after a gap, by the server's
+	// clock in ns; 0: by this very write.
+	Born int64 `json:"born,omitempty"`
+	// Before is when the revision before this was written.
+	Before      int64 `json:"before,omitempty"`
 	Dispatchers []row `json:"dispatchers"`
 }
 
@@ -62,7 +69,7 @@ func read(value []byte, number uint64, at int64) (revision, error) {
 		r.book = book{Born: at}
 		return r, fmt.Errorf("%w: %w", errBook, err)
 	}
-	if r.Born <= 0 || r.Born > at {
+	if r.Born <= 0 || r.Born > at || at-r.Before > int64(gap) && r.Before > 0 {
 		r.Born = at
 	}
 	slices.SortFunc(r.Dispatchers, func(a, b row) int { return a.compare(&b) })

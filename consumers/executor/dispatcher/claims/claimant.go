@@ -25,10 +25,14 @@ type plan struct {
 	next   map[string]int // limits once it is written
 	free   map[string]int // places that no other claims
 	change uint64         // of the servers, as of then
+	holds  bool           // more is claimed than is fair, for it is in service still
 }
 
-// settled reports whether all shares are fair.
+// settled reports whether all shares are fair, and nothing is held beyond.
 func (p *plan) settled() bool {
+	if p.holds {
+		return false
+	}
 	for name, n := range p.fair {
 		if p.next[name] != n {
 			return false
@@ -110,14 +114,17 @@ func (c *claimant) book(p *plan, epoch uint64, has map[string]Figures) book {
 	for name, next := range p.next {
 		f := self.Servers[name]
 		f.Claim = min(max(next, f.InService), p.free[name])
+		p.holds = p.holds || f.Claim > next
 		if f != (Figures{}) {
 			self.Servers[name] = f
 		}
 	}
-	b := book{Born: p.from.Born, Dispatchers: append(slices.Clone(p.others), self)}
+	b := book{Born: p.from.Born, Before: p.from.at, Dispatchers: append(slices.Clone(p.others), self)}
 	slices.SortFunc(b.Dispatchers, func(a, b row) int { return a.compare(&b) })
 	return b
 }
 
 // without is the book that leaves this dispatcher out.
-func (c *claimant) without(p *plan) book { return book{Born: p.from.Born, Dispatchers: p.others} }
+func (c *claimant) without(p *plan) book {
+	return book{Born: p.from.Born, Before: p.from.at, Dispatchers: p.others}
+}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"sync"
 	"time"
-
-	"penstock/consumers/executor/dispatcher"
 )
 
 const (
@@ -17,8 +15,8 @@ const (
 	hurry = 4
 )
 
-// Claims are one dispatcher's part in the sharing. They implement dispatcher.Shares and
-// dispatcher.Others. Make them with New; nothing is claimed before Run.
+// Claims are one dispatcher's part in the sharing: its Shares, and what it knows of Others.
+// Make them with New; nothing is claimed before Run.
 type Claims struct {
 	o     Options
 	store store
@@ -62,10 +60,15 @@ type State struct {
 	Counts       Counts
 }
 
-var (
-	_ dispatcher.Shares = (*Claims)(nil)
-	_ dispatcher.Others = (*Claims)(nil)
-)
+// Load is what other dispatchers have in a zone.
+type Load struct {
+	// Requests that wait or are in service.
+	Requests int
+	// Potential penalty of those that wait, in units of cost.
+	Potential float64
+	// At is when the oldest of these figures was taken, to within Options.Every.
+	At time.Time
+}
 
 // New returns claims of nothing yet. The error wraps ErrOptions.
 func New(o Options) (*Claims, error) {
@@ -124,15 +127,16 @@ func (c *Claims) SetServers(servers []Server) error {
 	return nil
 }
 
-// Share implements dispatcher.Shares: the limit at a server, at most m.
+// Share is the limit at a server, at most m: how many requests may be in service there. It
+// never blocks on the bus.
 func (c *Claims) Share(server string, m int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return max(0, min(c.core.limits[server], m))
 }
 
-// Watch implements dispatcher.Shares. While fn runs, the claims of before still hold; when it
-// returns, no request may be begun above what Share says.
+// Watch has fn called after limits have changed, not within Share. While fn runs, the claims
+// of before still hold; when it returns, no request may be begun above what Share says.
 func (c *Claims) Watch(fn func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,9 +152,10 @@ func (c *Claims) tell() {
 	}
 }
 
-// Zone implements dispatcher.Others: what other dispatchers have at the servers of a zone, as
-// of the last round that read it, also while the bus is away. At tells how old that is.
-func (c *Claims) Zone(name string) (l dispatcher.Load, some bool) {
+// Zone is what other dispatchers have at the servers of a zone, as
+// of the last round that read it, also while the bus is away. At tells how old that is. some is
+// false if there are none.
+func (c *Claims) Zone(name string) (l Load, some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range c.seen.Rows {

@@ -32,16 +32,21 @@ type View struct {
 	// Rows of dispatchers that are taken to live, in the order of names.
 	Rows []Row
 	// Settled says that a dispatcher that lives and reaches the bus has a row. It is false
-	// for a few seconds after the key was made, which is so after the bus was restarted.
+	// without a key, and for a few seconds after it was made, which is so after the bus was
+	// restarted, or was written again after a gap.
 	Settled bool
 }
 
 // Drained reports whether a server has no request in service, of any dispatcher, and will get
 // none by a table before epoch: all say so, and not longer ago than 3 s. Otherwise detail
-// says who is waited for.
+// says what is waited for. Without any dispatcher it is not known: one that is cut off from
+// the bus may have requests there. Such a one beside others is taken for dead after 5 s.
 func (v *View) Drained(server string, epoch uint64) (drained bool, detail string) {
 	if !v.Settled {
 		return false, "the dispatchers are not all known yet"
+	}
+	if len(v.Rows) == 0 {
+		return false, "no dispatcher is known"
 	}
 	for i := range v.Rows {
 		r := &v.Rows[i]
@@ -77,6 +82,7 @@ type Viewer struct {
 
 	mu     sync.Mutex
 	number uint64 // of the revision that was read last
+	at     int64  // when it was written
 	since  time.Time
 	looked bool
 }
@@ -93,8 +99,8 @@ func NewViewer(client *bus.Client, c clock.Clock, site string) (*Viewer, error) 
 }
 
 // Look reads the key. Ages count on from the first look at a revision, so that they grow
-// while nobody writes. Without a key there are no rows, which is settled once it has been so
-// for 5 s. After an error nothing is known.
+// while nobody writes, and rows older than 5 s are left out. Without a key there are none.
+// After an error nothing is known.
 func (w *Viewer) Look(ctx context.Context) (View, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,8 +113,8 @@ func (w *Viewer) Look(ctx context.Context) (View, error) {
 		return View{}, err
 	}
 	now := w.clock.Now()
-	if !w.looked || w.number != r.number {
-		w.looked, w.number, w.since = true, r.number, now
+	if !w.looked || w.number != r.number || w.at != r.at {
+		w.looked, w.number, w.at, w.since = true, r.number, r.at, now
 	}
 	passed := now.Sub(w.since)
 	v := view(&r, r.Dispatchers)
@@ -119,9 +125,6 @@ func (w *Viewer) Look(ctx context.Context) (View, error) {
 		}
 	}
 	v.Rows = rows
-	if r.number == 0 {
-		v.Settled = passed >= ttl
-	}
 	return v, nil
 }
 

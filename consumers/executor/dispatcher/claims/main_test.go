@@ -1,0 +1,9 @@
+package claims
+
+import (
+	"testing"
+
+	"penstock/infra/bus/bustest"
+)
+
+func TestMain(m *testing.M) { bustest.Main(m) }
