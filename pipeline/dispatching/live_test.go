@@ -98,13 +98,13 @@ func (l *load) next(n int64) {
 	l.until(fmt.Sprint(n, " answers"), func() bool { return l.answered.Load() >= until })
 }
 
-// Three entry points on one pool: one server becomes 10 times slower, one is killed, one
+// Three entry points on one pool: one server becomes 10 times as slow, one is killed, one
 // is added. No request fails, no server has more than M, the slow one's share falls, and
 // the new one ramps (P30, P31, P38).
 func TestLivePool(t *testing.T) {
 	t.Parallel()
 	const m, points = 6, 3
-	a, b, slow, added := start(t, 10*time.Millisecond), start(t, 10*time.Millisecond), start(t, 10*time.Millisecond), start(t, 10*time.Millisecond)
+	a, b, slow, added := start(t, 20*time.Millisecond), start(t, 20*time.Millisecond), start(t, 20*time.Millisecond), start(t, 20*time.Millisecond)
 	machines := []*machine{a, b, slow, added}
 	var all []*point
 	tables := func(epoch uint64, on, off []string) {
@@ -126,10 +126,10 @@ func TestLivePool(t *testing.T) {
 		t.Errorf("the server that is off got %d requests", added.done.Load())
 	}
 
-	slow.takes.Store(int64(100 * time.Millisecond))
-	l.next(600)
+	slow.takes.Store(int64(200 * time.Millisecond))
+	l.next(400)
 	before, sum := slow.done.Load(), l.answered.Load()
-	l.next(600)
+	l.next(400)
 	share := float64(slow.done.Load()-before) / float64(l.answered.Load()-sum)
 	t.Logf("share of the slow server: %.3f", share)
 	if share > 0.2 {
