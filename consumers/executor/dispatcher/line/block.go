@@ -76,14 +76,20 @@ func (b *block) items() []entry { return b.entries[b.head:] }
 func (b *block) first() int64 { return b.entries[b.head].Deadline }
 func (b *block) last() int64  { return b.entries[len(b.entries)-1].Deadline }
 
-// put puts an entry in.
-func (b *block) put(at int, e entry) {
+// put puts an entry in. Behind the last of a block only what is of it is made, so
+// that a line that grows at the tail costs the same however long it is.
+func (b *block) put(at int, e entry, decay float64) {
 	if b.head > 0 && len(b.entries) == cap(b.entries) {
 		b.entries = b.entries[:copy(b.entries, b.entries[b.head:])]
 		b.head = 0
 	}
+	last := at == b.len() && at > 0
 	b.entries = slices.Insert(b.entries, b.head+at, e)
-	b.stale = true
+	if last && !b.stale {
+		b.renew(at, decay)
+	} else {
+		b.stale = true
+	}
 }
 
 // take takes the entry out.
@@ -110,19 +116,22 @@ func (b *block) cut(n int) {
 	b.stale = true
 }
 
-// renew makes the rows and sums anew.
-func (b *block) renew(decay float64) {
+// renew makes the rows and sums anew from that item on, whatever is before being
+// right. The decay is that of the discipline Cost, 0 in others.
+func (b *block) renew(from int, decay float64) {
 	items := b.items()
 	n := len(items)
-	b.rows = slices.Grow(b.rows[:0], n)[:n]
-	b.shifts = slices.Grow(b.shifts[:0], n)[:n]
-	base, none := items[0].Deadline, math.Inf(-1)
-	s := sums{soonest: base, latest: base, worth: none, prospect: none}
-	for i := range items {
-		e := &items[i]
-		r := row{due: seconds(e.Deadline - base), static: s.static, dynamic: s.dynamic, penalty: e.Penalty}
-		b.rows[i] = r
-		b.shifts[i].deadline, b.shifts[i].penalty = e.Deadline, e.Penalty
+	b.rows = slices.Grow(b.rows[:from], n-from)[:n]
+	b.shifts = slices.Grow(b.shifts[:from], n-from)[:n]
+	s := b.store.sums
+	if from == 0 {
+		b.base = items[0].Deadline
+		s = sums{soonest: b.base, latest: b.base, worth: math.Inf(-1), prospect: math.Inf(-1)}
+	}
+	for i := from; i < n; i++ {
+		e, r := &items[i], &b.rows[i]
+		*r = row{seconds(e.Deadline - b.base), s.static, s.dynamic, e.Penalty}
+		b.shifts[i] = shift{deadline: e.Deadline, penalty: e.Penalty}
 		s.soonest, s.latest = min(s.soonest, e.Deadline), max(s.latest, e.Deadline)
 		s.service += e.service
 		s.p += r.penalty
@@ -137,17 +146,14 @@ func (b *block) renew(decay float64) {
 		if e.Penalty > s.most {
 			s.most = e.Penalty
 		}
-		if e.worth > s.worth {
-			s.worth = e.worth
-		}
-		if prospect := e.worth - decay*r.due; prospect > s.prospect {
-			s.prospect = prospect
+		if decay > 0 {
+			s.worth = max(s.worth, e.worth)
+			s.prospect = max(s.prospect, e.worth-decay*r.due)
 		}
 	}
 	s.nStatic = n - s.nDynamic
-	s.soon, s.end = seconds(s.soonest-base), seconds(s.latest-base)
-	b.sums = s
-	b.base = base
+	s.soon, s.end = seconds(s.soonest-b.base), seconds(s.latest-b.base)
+	b.store.sums = s
 	b.lastStatic, b.lastDynamic = b.rows[n-1].static, b.rows[n-1].dynamic
 	b.order = order{dues: b.dues, shifts: b.shifts}
 	b.stale, b.placed = false, false

@@ -27,7 +27,7 @@ func (l *Line) put(s spot, e entry) {
 		}
 	}
 	b := &l.blocks[i]
-	b.put(s.at, e)
+	b.put(s.at, e, l.fade())
 	l.where[e.ID] = b.slot
 }
 

@@ -22,13 +22,21 @@ func (l *Line) fresh() {
 	for i := range l.blocks {
 		b := &l.blocks[i]
 		if b.stale {
-			b.renew(l.decay)
+			b.renew(0, l.fade())
 		}
 		b.ahead.items, b.ahead.static, b.ahead.dynamic = items, static, dynamic
 		items += len(b.rows)
 		static += b.sums.static
 		dynamic += b.sums.dynamic
 	}
+}
+
+// fade returns the decay where the discipline has one, otherwise 0.
+func (l *Line) fade() float64 {
+	if l.discipline == Cost {
+		return l.decay
+	}
+	return 0
 }
 
 // spot returns where the item is to be put in.
