@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"penstock/consumers/executor"
 	"penstock/infra/clock"
 	"penstock/schemas/control"
@@ -379,11 +377,4 @@ func (g *world) pass(c *clock.Manual, step time.Duration, what string, is func()
 			g.t.Fatalf("never %s: %+v", what, g.w.State())
 		}
 	}
-}
-
-func TestMain(m *testing.M) {
-	if child() {
-		return
-	}
-	goleak.VerifyTestMain(m)
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -104,9 +105,12 @@ func (b *Backend) call(ctx context.Context, s serverswitch.Server, action string
 	var said tail
 	c.Stdout, c.Stderr = &said, &said
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	endWithUs(c.SysProcAttr)
 	c.Cancel = func() error { return killGroup(c.Process.Pid) }
 	c.WaitDelay = killWait
+	runtime.LockOSThread() // whose end would be taken for ours
 	err = c.Run()
+	runtime.UnlockOSThread()
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil {
 		return 0, nil // What it has started, and left our pipe to, goes on.
 	}

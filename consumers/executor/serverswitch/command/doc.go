@@ -16,5 +16,7 @@
 // ends in time leaves running is left alone: it may be the server. Its output should go
 // elsewhere, for ours is closed a second later.
 //
+// If the process itself is killed, the program is too, on Linux: what it has started is not.
+//
 // Failures: ErrFailed with the exit code and the last words.
 package command

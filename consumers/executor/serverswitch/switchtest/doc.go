@@ -1,0 +1,3 @@
+// Package switchtest is the conformance suite of server switch backends: every
+// serverswitch.Backend has to pass Run.
+package switchtest
