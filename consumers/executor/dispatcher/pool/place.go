@@ -93,20 +93,10 @@ func (p *Pool) start(now int64, s *server, j *job, starts []Start) []Start {
 	return append(starts, Start{ID: j.id, Server: s.name, Waited: now - j.arrived, Service: j.service})
 }
 
-// fill a server's free slots from its line, and then from others' if the policy wants.
+// fill a server's free slots from its line, or with what the policy says.
 func (p *Pool) fill(now int64, s *server, starts []Start) []Start {
 	for s.usable && s.free() {
-		if it, ok := s.line.Pop(now); ok {
-			j := p.jobs[it.ID]
-			p.dequeue(s, j)
-			s.model.LearnWait(j.static, j.dynamics, float64(now-j.placed)/second)
-			starts = p.start(now, s, j, starts)
-			continue
-		}
-		if p.mover == nil {
-			break
-		}
-		j := p.fetch(now, s)
+		j := p.next(now, s)
 		if j == nil {
 			break
 		}
@@ -115,7 +105,28 @@ func (p *Pool) fill(now int64, s *server, starts []Start) []Start {
 	return starts
 }
 
-// fetch takes a job out of another server's line for one with a free slot.
+// next takes the job out of its line that a server with a free slot is to have, nil if there
+// is none.
+func (p *Pool) next(now int64, s *server) *job {
+	if p.mover != nil {
+		return p.fetch(now, s)
+	}
+	it, ok := s.line.Pop(now)
+	if !ok {
+		return nil
+	}
+	j := p.jobs[it.ID]
+	p.leave(now, s, j)
+	return j
+}
+
+// leave follows a job's leaving of the line to be served there.
+func (p *Pool) leave(now int64, s *server, j *job) {
+	p.dequeue(s, j)
+	s.model.LearnWait(j.static, j.dynamics, float64(now-j.placed)/second)
+}
+
+// fetch takes a job out of any server's line by the policy.
 func (p *Pool) fetch(now int64, s *server) *job {
 	id, from := p.mover.take(now, s)
 	j := p.jobs[id]
@@ -123,9 +134,18 @@ func (p *Pool) fetch(now int64, s *server) *job {
 		return nil
 	}
 	from.line.Remove(id)
+	if from == s {
+		p.leave(now, s, j)
+		j.found = s.in
+		return j
+	}
 	p.dequeue(from, j)
 	p.counts.Moved++
-	j.server, j.placed, j.found = s, now, s.load()
+	if s.ramping {
+		s.credit = max(0, s.credit-1)
+		s.tried = true
+	}
+	j.server, j.placed, j.found = s, now, s.in
 	j.service = s.estimate(j)
 	return j
 }

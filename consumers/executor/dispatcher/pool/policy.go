@@ -31,11 +31,11 @@ type queuer interface {
 	dequeue(s *server, j *job)
 }
 
-// mover is a policy that has servers with a free slot take requests that are queued
-// elsewhere.
+// mover is a policy that says itself which of all requests that wait is started where a
+// slot is free, in place of the line's discipline.
 type mover interface {
-	// take returns the ID of a request queued at another server that this one, whose
-	// line is empty, is to have now, and that server; nil for none.
+	// take returns the ID of a queued request that this server, which has a free slot, is
+	// to have now, and the server where it is queued, which may be the same; nil for none.
 	take(now int64, s *server) (id uint64, from *server)
 }
 

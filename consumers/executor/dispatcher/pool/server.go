@@ -33,6 +33,7 @@ type server struct {
 	model         *perceptron.Model
 	peak          peak
 	answers       answers
+	auto          speed // of the policy auto
 	board         board
 }
 
@@ -63,8 +64,10 @@ type job struct {
 	found    int   // requests there when it was placed
 	placed   int64 // ns
 	started  int64 // ns
-	place    int   // in running of its server
+	place    int   // in running of its server; where the policy has it, while it waits
 	late     float64
+	work     float64 // auto: its own part of the service time, s
+	level    int     // auto: of its worth
 }
 
 // estimate of the service time of a job, in s.
