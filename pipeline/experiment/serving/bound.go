@@ -9,7 +9,7 @@ import (
 // slot of the bound's machine, s.
 const slot = 0.5
 
-// bound is what a run costs at least, by the CPUs or by the disks, whichever says more.
+// bound is what a run costs at least, by what the CPUs have to do.
 func (p *Params) bound(t *trial, mode Mode, requests []loads.Request) float64 {
 	fastest := 0.0
 	for i := range t.servers {
@@ -19,21 +19,18 @@ func (p *Params) bound(t *trial, mode Mode, requests []loads.Request) float64 {
 	if mode == Switched {
 		least = p.Switching.Least
 	}
-	always := p.ServerCost * float64(least) * t.length.Seconds()
-	m := p.machine(t, least, fastest)
-	cpu, disk := make([]clairvoyant.Job, len(requests)), make([]clairvoyant.Job, len(requests))
+	jobs := make([]clairvoyant.Job, len(requests))
 	hop := p.System.Hop.Seconds()
 	for i := range requests {
 		r := &requests[i]
 		x := &p.Pages[r.Page]
 		at := float64(r.At) / 1e9
-		due := at + x.Limit.Seconds() - hop - float64(r.Database)/1e9 // at the latest behind the CPU
-		cpu[i] = clairvoyant.Job{At: at + hop, Due: due, Work: float64(r.CPU()) / 1e9, Penalty: x.Penalty}
-		disk[i] = clairvoyant.Job{
-			At: at + hop + float64(r.Before)/1e9/fastest, Due: due - float64(r.Behind)/1e9/fastest, Work: float64(r.Disk) / 1e9, Penalty: x.Penalty,
-		}
+		// Behind the CPU come the database and the way back.
+		due := at + x.Limit.Seconds() - float64(r.Database)/1e9 - hop
+		jobs[i] = clairvoyant.Job{At: at + hop, Due: due, Work: float64(r.CPU()) / 1e9, Penalty: x.Penalty}
 	}
-	return always + max(clairvoyant.Bound(cpu, m), clairvoyant.Bound(disk, m))
+	always := p.ServerCost * float64(least) * t.length.Seconds()
+	return always + clairvoyant.Bound(jobs, p.machine(t, least, fastest))
 }
 
 // machine is the servers as one: `least` of the fastest kind are paid for, the rest of

@@ -35,7 +35,7 @@ type Cell struct {
 // add sums up what came of a scenario.
 func (r *Result) add(t *trial, seeds []ran) {
 	for m, mode := range modes {
-		for i, policy := range r.params.Policies {
+		for i := range r.params.Policies {
 			of := func(f func(o *simservers.Outcome) float64) []float64 {
 				v := make([]float64, len(seeds))
 				for s := range seeds {
@@ -44,7 +44,7 @@ func (r *Result) add(t *trial, seeds []ran) {
 				return v
 			}
 			c := Cell{
-				Scenario: t.name, Overloaded: t.overloaded, HeldOut: t.heldOut, Mode: mode, Policy: policy, text: t.text,
+				Scenario: t.name, Overloaded: t.overloaded, HeldOut: t.heldOut, Mode: mode, Policy: r.params.Policies[i].Name, text: t.text,
 				ServerCost: middle(of(func(o *simservers.Outcome) float64 { return o.ServerCost })),
 				Penalty:    middle(of(func(o *simservers.Outcome) float64 { return o.Penalty })),
 				P50:        middle(of(func(o *simservers.Outcome) float64 { return o.P50 })),
@@ -89,7 +89,7 @@ func (r *Result) cell(scenario string, mode Mode, policy string) *Cell {
 func (r *Result) scenarios(mode Mode, keep func(c *Cell) bool) []*Cell {
 	var out []*Cell
 	for i := range r.Cells {
-		if c := &r.Cells[i]; c.Mode == mode && c.Policy == r.params.Policies[0] && keep(c) {
+		if c := &r.Cells[i]; c.Mode == mode && c.Policy == r.params.Policies[0].Name && keep(c) {
 			out = append(out, c)
 		}
 	}

@@ -114,10 +114,11 @@ func (p *Params) seed(ctx context.Context, t *trial, seed uint64, first bool) (r
 	for _, mode := range modes {
 		out.bounds = append(out.bounds, p.bound(t, mode, requests))
 		var outs []*simservers.Outcome
-		for _, policy := range p.Policies {
+		for k := range p.Policies {
+			policy := &p.Policies[k]
 			var c *Course
 			if first {
-				c = &Course{Scenario: t.name, Mode: mode, Policy: policy}
+				c = &Course{Scenario: t.name, Mode: mode, Policy: policy.Name}
 			}
 			o, err := p.run(ctx, t, policy, mode, seed, requests, c.watch())
 			if err != nil {

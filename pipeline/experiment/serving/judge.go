@@ -31,7 +31,7 @@ func (r *Result) over(scenario string, mode Mode, policy, other string) report.F
 // leader is the policy of the least cost but those left out.
 func (r *Result) leader(scenario string, mode Mode, but ...string) *Cell {
 	var least *Cell
-	for _, policy := range r.params.Policies {
+	for _, policy := range r.params.names() {
 		if slices.Contains(but, policy) {
 			continue
 		}
@@ -99,7 +99,7 @@ func (r *Result) judgeOverloaded(mode Mode, policy string) {
 }
 
 func (r *Result) absent(policies ...string) bool {
-	return slices.ContainsFunc(policies, func(p string) bool { return !slices.Contains(r.params.Policies, p) })
+	return slices.ContainsFunc(policies, func(p string) bool { return !slices.Contains(r.params.names(), p) })
 }
 
 // judgeWorse finds where a policy is worst beside the simple ones, over all scenarios.

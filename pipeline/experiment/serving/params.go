@@ -2,6 +2,7 @@ package serving
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"penstock/consumers/executor/dispatcher/pool"
 	"penstock/infra/examples"
 	"penstock/pipeline/experiment/serving/loads"
 )
@@ -24,7 +26,7 @@ type Params struct {
 	Pages       []loads.Page   `yaml:"pages"`
 	ServerCost  float64        `yaml:"server_cost"`
 	Switching   Switching      `yaml:"switching"`
-	Policies    []string       `yaml:"policies"`
+	Policies    []Policy       `yaml:"policies"`
 	Scenarios   []Scenario     `yaml:"scenarios"`
 	Recorded    []Recorded     `yaml:"recorded"`
 	Targets     Targets        `yaml:"targets"`
@@ -34,12 +36,15 @@ type duration = time.Duration
 
 // System is what all scenarios have in common.
 type System struct {
-	Zones      int       `yaml:"zones"`
-	Speeds     []float64 `yaml:"speeds"`
-	Databases  int       `yaml:"databases"`
-	InService  int       `yaml:"in_service"`
-	Hop        duration  `yaml:"hop"`
-	FirstLevel string    `yaml:"first_level"`
+	Zones     int       `yaml:"zones"`
+	Speeds    []float64 `yaml:"speeds"`
+	Databases int       `yaml:"databases"`
+	InService int       `yaml:"in_service"`
+	// Carried is the share of what the bottlenecks could do that servers carry.
+	Carried    float64  `yaml:"carried"`
+	Ramp       duration `yaml:"ramp"`
+	Hop        duration `yaml:"hop"`
+	FirstLevel string   `yaml:"first_level"`
 }
 
 // The rules of the first level.
@@ -59,6 +64,18 @@ type Switching struct {
 	Hysteresis  float64  `yaml:"hysteresis"`
 	Utilisation float64  `yaml:"utilisation"`
 }
+
+// Policy is one of the second-level switch, with its options (see pool.Options).
+type Policy struct {
+	Name      string `yaml:"name"`
+	Policy    string `yaml:"policy,omitempty"` // of package pool; none: that of the name
+	FreeFirst bool   `yaml:"free_first,omitempty"`
+	Elapsed   bool   `yaml:"elapsed,omitempty"`
+	Abreast   bool   `yaml:"abreast,omitempty"`
+}
+
+// of is the policy in package pool.
+func (p *Policy) of() pool.Policy { return pool.Policy(cmp.Or(p.Policy, p.Name)) }
 
 // Scenario is a load, and what happens to servers under it.
 type Scenario struct {
@@ -133,3 +150,12 @@ const (
 	azure = "azure"
 	nasa  = "nasa"
 )
+
+// names of the policies, in order.
+func (p *Params) names() []string {
+	out := make([]string, len(p.Policies))
+	for i := range p.Policies {
+		out[i] = p.Policies[i].Name
+	}
+	return out
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"penstock/consumers/executor/dispatcher/pool"
 	"penstock/pipeline/experiment/serving/loads"
 )
 
@@ -25,6 +26,11 @@ func (p *Params) check() error {
 	f.need(p.Version == 1, "version: got %d, expected 1", p.Version)
 	f.need(p.ServerCost > 0, "server_cost: got %v, expected more than 0", p.ServerCost)
 	f.need(len(p.Policies) > 0, "policies: expected at least one")
+	for i := range p.Policies {
+		x := &p.Policies[i]
+		f.need(slices.IndexFunc(p.Policies, func(o Policy) bool { return o.Name == x.Name }) == i, "policies: got %q twice", x.Name)
+		f.need(slices.Contains(pool.Policies(), x.of()), "policies: got %q, expected one of %v", x.of(), pool.Policies())
+	}
 	f.need(p.Targets.Worse >= 1 && p.Targets.Auto >= 1, "targets: got %+v, expected times of a cost, 1 or more", p.Targets)
 	p.checkSystem(f)
 	p.checkPages(f)
@@ -39,7 +45,8 @@ func (p *Params) checkSystem(f *faults) {
 	s := &p.System
 	f.need(s.Zones > 0 && s.Databases > 0 && s.InService > 0, "system: got %d zones with %d databases, %d in service, expected at least one of each", s.Zones, s.Databases, s.InService)
 	f.need(areSpeeds(s.Speeds), "system.speeds: got %v, expected numbers above 0", s.Speeds)
-	f.need(s.Hop >= 0, "system.hop: got %v, expected 0 or more", s.Hop)
+	f.need(s.Carried > 0 && s.Carried <= 1, "system.carried: got %v, expected a share above 0", s.Carried)
+	f.need(s.Hop >= 0 && s.Ramp > 0, "system: got a hop of %v and a ramp of %v, expected 0 or more, and more", s.Hop, s.Ramp)
 	f.need(s.FirstLevel == ByLoad || s.FirstLevel == ByPenalty, "system.first_level: got %q, expected %s or %s", s.FirstLevel, ByLoad, ByPenalty)
 	w := &p.Switching
 	f.need(w.Period > 0 && w.StartDelay >= 0 && w.Cooldown >= 0 && w.Hold > 0, "switching: got %+v", *w)

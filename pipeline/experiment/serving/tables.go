@@ -42,10 +42,10 @@ func (r *Result) Text(w io.Writer) error { return sheet.Text(w, r.Tables()) }
 
 // byPolicy is a table of scenarios by policy.
 func (r *Result) byPolicy(title string, mode Mode, text func(c *Cell) string) sheet.Table {
-	t := sheet.Table{Title: title, Head: append([]string{"scenario"}, r.params.Policies...)}
+	t := sheet.Table{Title: title, Head: append([]string{"scenario"}, r.params.names()...)}
 	for _, s := range r.scenarios(mode, each) {
 		row := []string{s.Scenario}
-		for _, p := range r.params.Policies {
+		for _, p := range r.params.names() {
 			row = append(row, text(r.cell(s.Scenario, mode, p)))
 		}
 		t.Rows = append(t.Rows, row)
@@ -119,7 +119,7 @@ func (r *Result) beatenTable(mode Mode) sheet.Table {
 // beaters are those cheaper than a policy by more than half a per cent.
 func (r *Result) beaters(scenario string, mode Mode, policy string) string {
 	var out []string
-	for _, p := range r.params.Policies {
+	for _, p := range r.params.names() {
 		if p != best && r.over(scenario, mode, p, policy) < 0.995 {
 			out = append(out, p)
 		}

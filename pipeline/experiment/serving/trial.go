@@ -89,17 +89,17 @@ func (p *Params) servers(speeds []float64, slow *Slow) []simservers.Server {
 	return out
 }
 
-// capacity is what servers carry at their bottleneck, requests a second.
+// capacity is what servers carry, requests a second.
 func (p *Params) capacity(servers []simservers.Server) float64 {
 	sum := 0.0
 	for i := range servers {
 		sum += servers[i].Speed
 	}
-	return sum / p.Stations.Bottleneck(p.Pages)
+	return p.System.Carried * sum / p.Stations.Bottleneck(p.Pages)
 }
 
 // options of a run of a policy.
-func (p *Params) options(t *trial, policy string, mode Mode, seed uint64, requests []loads.Request) (simservers.Options, error) {
+func (p *Params) options(t *trial, policy *Policy, mode Mode, seed uint64, requests []loads.Request) (simservers.Options, error) {
 	o := simservers.Options{
 		Requests: requests, Length: t.length.Nanoseconds(), Servers: append([]simservers.Server(nil), t.servers...), Databases: p.System.Databases, M: p.System.InService,
 		Hop: p.System.Hop.Nanoseconds(), ByPenalty: p.System.FirstLevel == ByPenalty, Cost: p.ServerCost,
@@ -113,12 +113,15 @@ func (p *Params) options(t *trial, policy string, mode Mode, seed uint64, reques
 	}
 	for i := range o.Servers {
 		o.Servers[i].Weight = 1
-		if policy == string(pool.WRR) {
+		if policy.of() == pool.WRR { // The others are not told.
 			o.Servers[i].Weight = o.Servers[i].Speed
 		}
 	}
 	for z := range p.System.Zones {
-		w, err := pool.New(pool.Options{Policy: pool.Policy(policy), Classes: classes, Queue: len(requests) + 1, Seed: seed + uint64(z)})
+		w, err := pool.New(pool.Options{
+			Policy: policy.of(), Elapsed: policy.Elapsed, FreeFirst: policy.FreeFirst, Abreast: policy.Abreast,
+			Classes: classes, Queue: len(requests) + 1, Ramp: p.System.Ramp, Seed: seed + uint64(z),
+		})
 		if err != nil {
 			return o, fmt.Errorf("%w: %w", ErrParams, err)
 		}
@@ -184,7 +187,7 @@ var states = [...]switching.State{
 }
 
 // run runs a policy.
-func (p *Params) run(ctx context.Context, t *trial, policy string, mode Mode, seed uint64, requests []loads.Request, watch func(*simservers.Look)) (*simservers.Outcome, error) {
+func (p *Params) run(ctx context.Context, t *trial, policy *Policy, mode Mode, seed uint64, requests []loads.Request, watch func(*simservers.Look)) (*simservers.Outcome, error) {
 	o, err := p.options(t, policy, mode, seed, requests)
 	if err != nil {
 		return nil, err
@@ -192,7 +195,7 @@ func (p *Params) run(ctx context.Context, t *trial, policy string, mode Mode, se
 	o.Watch = watch
 	out, err := simservers.Run(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("%s, %s, %s: %w", t.name, policy, mode, err)
+		return nil, fmt.Errorf("%s, %s, %s: %w", t.name, policy.Name, mode, err)
 	}
 	return out, nil
 }

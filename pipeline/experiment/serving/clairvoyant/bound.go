@@ -23,7 +23,7 @@ type Machine struct {
 }
 
 // steps of the search for prices.
-const steps = 120
+const steps = 60
 
 // Bound is what lateness and bought work cost at least.
 func Bound(jobs []Job, m *Machine) float64 {

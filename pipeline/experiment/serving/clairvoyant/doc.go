@@ -1,8 +1,8 @@
 // Package clairvoyant bounds from below what any switch could make of a run, even one that
 // knows all requests and all their times beforehand.
 //
-// The relaxation: one station of the servers is looked at alone, its CPU or its disk, and
-// that of all servers of all zones is one machine that works as fast as all of them
+// The relaxation: one station of the servers is looked at alone, the CPU, and that of all
+// servers of all zones is one machine that works as fast as all of them
 // together, may leave any request for another and come back, and may work on one request
 // with all its speed (pooled, preemptive, divisible). A request's penalty is spread evenly
 // over its work there: each piece costs what the whole would if it ended at the beginning
