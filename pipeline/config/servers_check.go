@@ -23,7 +23,7 @@ func (c *checker) dispatching(cfg *Config) {
 	c.oneOf("servers.zone", s.Zone, "penalty", "load")
 	c.need(s.Window > 0 && s.Window.Std()%time.Second == 0, "servers.window", s.Window.String(), "a multiple of 1s")
 	c.between("servers.in_service", float64(s.InService), 1, 1_000_000)
-	c.between("servers.queue", float64(s.Queue), 0, 1_000_000)
+	c.between("servers.queue", float64(s.Queue), 1, 1_000_000)
 	c.need(s.ServerCost > 0 && s.ServerCost <= mostNumber, "servers.server_cost", num(s.ServerCost), "more than 0, at most "+num(mostNumber))
 	c.need(s.Window <= 0 || s.TTL >= 2*s.Window, "servers.ttl", s.TTL.String(), "at least two windows")
 	for _, name := range s.ClassNames() {

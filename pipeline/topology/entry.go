@@ -81,7 +81,11 @@ func (e *Entry) start(ctx context.Context, v *alone) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	pools, o, err := e.options(v)
+	switched, err := e.newDispatch(v, p)
+	if err != nil {
+		return "", errors.Join(err, p.Close(ctx))
+	}
+	pools, o, err := e.options(v, switched)
 	if err != nil {
 		return "", errors.Join(err, p.Close(ctx))
 	}
@@ -116,6 +120,9 @@ func (e *Entry) start(ctx context.Context, v *alone) (string, error) {
 		if _, err := v.followSplit(ctx, "router-"+e.Name, router.Local(tables), 0); err != nil {
 			return "", errors.Join(err, p.Close(ctx))
 		}
+	}
+	if switched != nil {
+		switched.start(v, "dispatcher-"+e.Name)
 	}
 	v.parts.Start("publisher", closing(p, v.client))
 	v.parts.Start("directory", d.Run)
@@ -199,7 +206,7 @@ func closing(p *publisher.Publisher, client *bus.Client) func(ctx context.Contex
 
 // options maps the configuration, and makes the pools of servers: the site's own
 // first.
-func (e *Entry) options(v *alone) ([]*upstream.Pool, entry.Options, error) {
+func (e *Entry) options(v *alone, switched *dispatch) ([]*upstream.Pool, entry.Options, error) {
 	c, site := e.Config.Entry, e.Config.Site(e.Site)
 	o := entry.Options{
 		Answer: c.Answer, Component: c.Component, Drain: noneIfZero(c.Drain.Std()), ForwardedOnly: c.ForwardedOnly, H2C: c.H2C, HashKey: []byte(e.Config.Privacy.UserKey),
@@ -225,7 +232,11 @@ func (e *Entry) options(v *alone) ([]*upstream.Pool, entry.Options, error) {
 	}
 	lo := e.pool(v, e.Site, servers(site.Servers))
 	lo.H2 = c.ServersH2
-	local, err := upstream.New(lo)
+	open := upstream.New
+	if switched != nil {
+		open = switched.with
+	}
+	local, err := open(lo)
 	if err != nil {
 		return nil, o, err
 	}

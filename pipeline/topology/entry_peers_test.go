@@ -53,7 +53,7 @@ func disagree(t *testing.T, users, files [2]string) (status int, arrived, rows [
 			"  - {name: b, lat: 1, lon: 2, capacity: 1MB/h, url: %q, servers: [%q]}\n"+
 			"privacy: {user_key: %q}\nentry: {peer_key_file: %q}\n", points[0].URL, service.URL, points[1].URL, service.URL, users[i], files[i]))
 		e := &Entry{Alone: Alone{Config: cfg, Logger: zerolog.Nop()}, Site: name}
-		pools, o, err := e.options(&alone{Alone: &e.Alone, registry: telemetry.NewRegistry()})
+		pools, o, err := e.options(&alone{Alone: &e.Alone, registry: telemetry.NewRegistry()}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

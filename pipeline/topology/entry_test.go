@@ -27,7 +27,7 @@ privacy: {user_key: "a key of tests"}
 	options := func(text string) entry.Options {
 		t.Helper()
 		e := &Entry{Alone: Alone{Config: parse(t, sites+text), Logger: zerolog.Nop()}, Site: "a"}
-		pools, o, err := e.options(&alone{Alone: &e.Alone, registry: telemetry.NewRegistry()})
+		pools, o, err := e.options(&alone{Alone: &e.Alone, registry: telemetry.NewRegistry()}, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}

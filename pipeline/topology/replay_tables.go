@@ -37,6 +37,12 @@ func tablesOf(cfg *config.Config, kind control.Kind) (*tables, error) {
 			return nil, err
 		}
 		return &tables{kind: kind, config: p.Config(), factory: splitFactory, ttl: p.TTL()}, nil
+	case control.Servers:
+		p, err := newServers(cfg)
+		if err != nil {
+			return nil, err
+		}
+		return &tables{kind: kind, config: p.Config(), factory: serversFactory, ttl: p.TTL()}, nil
 	case control.Coding:
 		p, err := newCoding(cfg)
 		if err != nil {

@@ -37,6 +37,9 @@ func kindsOf(cfg *config.Config) []control.Kind {
 	if cfg.Splits() {
 		kinds = append(kinds, control.Split)
 	}
+	if cfg.Dispatches() {
+		kinds = append(kinds, control.Servers)
+	}
 	if cfg.Codes() {
 		kinds = append(kinds, control.Coding)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"penstock/pipeline/experiment"
 	"penstock/pipeline/experiment/coding"
-	"penstock/pipeline/experiment/serving"
+	servers "penstock/pipeline/experiment/serving"
 	"penstock/pipeline/experiment/splitting"
 )
 
@@ -66,13 +66,13 @@ type experimentServersCmd struct {
 
 // Run runs the experiment. A target that isn't reached is told, and no failure.
 func (c *experimentServersCmd) Run(con *console) error {
-	x := experimentRun{seeds: c.Seeds, quick: c.Quick, out: c.Out, unit: "seeds of scenarios", data: "--data", badData: serving.ErrData}
+	x := experimentRun{seeds: c.Seeds, quick: c.Quick, out: c.Out, unit: "seeds of scenarios", data: "--data", badData: servers.ErrData}
 	return x.run(con, func(seeds int, progress func(done, all int)) (experimentResult, error) {
-		params, err := serving.Default()
+		params, err := servers.Default()
 		if err != nil {
 			return nil, err
 		}
-		return serving.Serving(con.ctx, serving.Options{Params: params, Seeds: seeds, Quick: c.Quick, Data: c.Data, Progress: progress})
+		return servers.Serving(con.ctx, servers.Options{Params: params, Seeds: seeds, Quick: c.Quick, Data: c.Data, Progress: progress})
 	})
 }
 

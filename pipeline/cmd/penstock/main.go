@@ -28,14 +28,15 @@ type cli struct {
 	LogLevel string `help:"Least level of the log lines on standard error: debug, info, warn, error." enum:"debug,info,warn,error" default:"warn" env:"PENSTOCK_LOG"`
 	JSON     bool   `name:"json" help:"Print for machines instead of people."`
 
-	Replay     replayCmd     `cmd:"" help:"Send recordings through the whole loop on an embedded bus, write a report and exit."`
-	Serve      serveCmd      `cmd:"" help:"Run the long-running parts: aggregator, decider, executor."`
-	Entry      entryCmd      `cmd:"" help:"Run the entry point of a site: a proxy that finds each owner's data, and publishes what it serves."`
-	Redirector redirectorCmd `cmd:"" help:"Run the service that tells where owners are."`
-	Router     routerCmd     `cmd:"" help:"Put the split in force to HAProxies, Envoys and HTTPRoutes, and tell it to those who ask."`
-	Coder      coderCmd      `cmd:"" help:"Serve objects by an S3 API, each cut into chunks in one or several stores."`
-	Follow     followCmd     `cmd:"" help:"Publish access logs as they grow."`
-	Receive    receiveCmd    `cmd:"" help:"Take spans by OTLP, and publish the calls that they tell of."`
+	Replay       replayCmd       `cmd:"" help:"Send recordings through the whole loop on an embedded bus, write a report and exit."`
+	Serve        serveCmd        `cmd:"" help:"Run the long-running parts: aggregator, decider, executor."`
+	Entry        entryCmd        `cmd:"" help:"Run the entry point of a site: a proxy that finds each owner's data, and publishes what it serves."`
+	Redirector   redirectorCmd   `cmd:"" help:"Run the service that tells where owners are."`
+	Router       routerCmd       `cmd:"" help:"Put the split in force to HAProxies, Envoys and HTTPRoutes, and tell it to those who ask."`
+	Coder        coderCmd        `cmd:"" help:"Serve objects by an S3 API, each cut into chunks in one or several stores."`
+	Serverswitch serverswitchCmd `cmd:"" help:"Turn servers on and off as it is decided."`
+	Follow       followCmd       `cmd:"" help:"Publish access logs as they grow."`
+	Receive      receiveCmd      `cmd:"" help:"Take spans by OTLP, and publish the calls that they tell of."`
 
 	Init   initCmd   `cmd:"" help:"Make the streams and keys on a bus."`
 	Import importCmd `cmd:"" help:"Turn access logs, check-ins, recordings or a workload into a recording."`

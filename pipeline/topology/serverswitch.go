@@ -1,0 +1,142 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"penstock/consumers/executor"
+	"penstock/consumers/executor/serverswitch"
+	"penstock/infra/lease"
+	"penstock/pipeline/config"
+	"penstock/schemas/control"
+	"penstock/schemas/subject"
+)
+
+// ServerSwitch is the process that turns servers on and off (DESIGN §4.3). Of several for
+// one site one acts, the others wait.
+type ServerSwitch struct {
+	Alone
+	// Sites whose servers it turns on and off; none: all that have some.
+	Sites []string
+}
+
+// Run serves until the context ends.
+func (s *ServerSwitch) Run(ctx context.Context) error {
+	if s.Config == nil {
+		return fmt.Errorf("a configuration is needed: %w", ErrOptions)
+	}
+	if err := s.check(); err != nil {
+		return err
+	}
+	return s.run(ctx, "serverswitch", s.start)
+}
+
+// check says whether there is anything to do, and fills in Sites.
+func (s *ServerSwitch) check() error {
+	switch w := &s.Config.Servers.Switching; {
+	case !s.Config.Dispatches():
+		return fmt.Errorf("servers.classes is empty: nothing decides which servers are on: %w", ErrOptions)
+	case w.Policy == config.SwitchNone:
+		return fmt.Errorf("servers.switching.policy is %s: all servers are on: %w", config.SwitchNone, ErrOptions)
+	case len(w.Hooks) == 0:
+		return fmt.Errorf("servers.switching.hooks is empty: it says how servers are turned on and off: %w", ErrOptions)
+	}
+	var has []string
+	for i := range s.Config.Sites {
+		if x := &s.Config.Sites[i]; len(x.Servers) > 0 {
+			has = append(has, x.Name)
+		}
+	}
+	for _, name := range s.Sites {
+		if !slices.Contains(has, name) {
+			return fmt.Errorf("site %q has no servers, those with some are %s: %w", name, strings.Join(has, ", "), ErrOptions)
+		}
+	}
+	if len(s.Sites) == 0 {
+		s.Sites = has
+	}
+	return nil
+}
+
+// start has each site tended by whoever holds its lease.
+func (s *ServerSwitch) start(ctx context.Context, v *alone) (string, error) {
+	pools, err := v.watchPools(s.Sites)
+	if err != nil {
+		return "", err
+	}
+	for _, site := range s.Sites {
+		// What can't work fails the start, not the moment when the lease is had.
+		if _, err := switchedServers(s.Config, site); err != nil {
+			return "", err
+		}
+		one := &switching{alone: v, site: site, pool: pools[site]}
+		held, err := lease.New(lease.Options{
+			Client: v.client, Key: SwitchLease(site), Holder: s.Name, Says: one.says, Logger: v.part("switch of " + site),
+		})
+		if err != nil {
+			return "", err
+		}
+		v.parts.Start("switch of "+site, func(ctx context.Context) error { return held.Run(ctx, one.work) })
+	}
+	for _, p := range pools {
+		v.parts.Start("pool", p.Run)
+	}
+	return "no address of its own, for " + strings.Join(s.Sites, ", "), nil
+}
+
+// SwitchLease is the key of KV members that the switch of a site holds; what it says is
+// its serverswitch.SiteState.
+func SwitchLease(site string) string { return "serverswitch." + subject.Encode(site) }
+
+// switching is the switch of one site in this process, which may or may not hold its lease.
+type switching struct {
+	*alone
+	site string
+	pool *poolView
+	now  atomic.Pointer[serverswitch.Switch]
+}
+
+// says is how the site stands, for those who look at the lease.
+func (w *switching) says() any {
+	if one := w.now.Load(); one != nil {
+		for _, s := range one.State() {
+			return s
+		}
+	}
+	return serverswitch.SiteState{Site: w.site, Servers: []serverswitch.ServerState{}}
+}
+
+// work turns servers on and off as long as the lease is this process's.
+func (w *switching) work(ctx context.Context) (err error) {
+	c := &w.Config.Servers.Switching
+	servers, err := switchedServers(w.Config, w.site)
+	if err != nil {
+		return err
+	}
+	log := w.part("switch of " + w.site)
+	one, err := serverswitch.New(serverswitch.Options{
+		Drain: c.Drain.Std(), Drained: w.pool.drained, Folder: w.dir("switch-" + subject.Encode(w.site)), History: executor.History(w.client, control.Servers),
+		Least: c.Least, Logger: log, Metrics: executorMeter{w.metrics, control.Servers}, Ready: serverswitch.Probe(nil, c.Ready),
+		ReadyWithin: 4 * c.StartDelay.Std(), Servers: servers,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, one.Close()) }()
+	w.now.Store(one)
+	defer w.now.Store(nil)
+	parts := NewParts(w.Logger)
+	inner := &alone{Alone: w.Alone, lookout: w.lookout, bus: w.bus, client: w.client, parts: parts, registry: w.registry, metrics: w.metrics}
+	inner.executing(control.Servers, "switch of "+w.site, "serverswitch-"+w.Name+"-"+w.site, one, &following{})
+	parts.Start("servers of "+w.site, one.Run)
+	select {
+	case <-ctx.Done():
+		return parts.Stop()
+	case <-parts.Failed().Done():
+		return errors.Join(context.Cause(parts.Failed()), parts.Stop())
+	}
+}
