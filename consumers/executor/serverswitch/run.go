@@ -11,8 +11,8 @@ import (
 )
 
 // Run brings servers to what is wanted until ctx ends. Then it begins nothing more, lets
-// hooks in flight end within Grace, and returns nil. It is called once, and ends before
-// Close.
+// hooks in flight end within Grace, or ends them at once if its cause is ErrTurn, and
+// returns nil. It is called once, and ends before Close.
 func (w *Switch) Run(ctx context.Context) error {
 	w.mu.Lock()
 	twice := w.begun
@@ -39,6 +39,9 @@ func (w *Switch) Run(ctx context.Context) error {
 			return
 		}
 		close(w.stopping)
+		if errors.Is(context.Cause(ctx), ErrTurn) {
+			cut()
+		}
 		t := w.o.Clock.NewTimer(w.o.Grace)
 		defer t.Stop()
 		select {
