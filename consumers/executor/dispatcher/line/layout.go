@@ -50,13 +50,14 @@ func (l *Line) take(i, at int) Item {
 	return it
 }
 
-// bear sets the limit for n items: about √8n, so that there are about as many
-// blocks as a quarter of the items in one.
+// bear sets the limit for n items: about √24n, so that to read the blocks behind an
+// item costs about as much as to walk through the rest of its own. It lags where n
+// goes to and fro.
 func (l *Line) bear(n int) {
-	for l.limit*l.limit < 8*n {
+	for l.limit*l.limit < 24*n {
 		l.limit *= 2
 	}
-	for l.limit > leastBlock && l.limit*l.limit > 64*n {
+	for l.limit > leastBlock && l.limit*l.limit > 192*n {
 		l.limit /= 2
 	}
 }
