@@ -79,9 +79,9 @@
 //   - Else sites take turns; the shares are met to a request.
 //
 // A peer that is named a component serves it at its site or not at all: one hop. If
-// the chosen site has no server of it, or none that can be reached, one other is
-// tried: the own one, else the one with the greatest share; so is where too many
-// requests wait for a place at its servers (upstream.ErrBusy); within
+// the chosen site has no server of it, none that can be reached, or none for which not
+// too many wait already (upstream.ErrBusy), one other is
+// tried: the own one, else the one with the greatest share; within
 // ComponentRoute.Sites, and within a budget of 20 % of the requests, which is not for
 // calls that a peer refused because it doesn't know this entry point. What may have
 // reached a server is not sent again unless it may be sent twice. Writes that have

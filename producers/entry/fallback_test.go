@@ -53,6 +53,8 @@ func TestAnotherSiteIsTriedOnce(t *testing.T) {
 		}
 	}
 	breaks := service(t, func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) })
+	fine := service(t, func(http.ResponseWriter, *http.Request) {})
+	full := func(u *upstream.Options) { u.Dispatcher = &desk{refuses: &upstream.BusyError{}} }
 	for name, test := range map[string]struct {
 		change  options
 		ratios  []shares.Ratio
@@ -78,6 +80,8 @@ func TestAnotherSiteIsTriedOnce(t *testing.T) {
 		"absent here and there":         {change: absentAt("ab"), ratios: ratios("a", 0.998, "b", 0.002), status: 503, rows: []string{"a 0", "b 503"}, counted: "true no-server"},
 		"not connected here":            {change: cart("a", nil, dead), ratios: ratios("a", 0.998, "c", 0.002), method: "POST", body: "cart@c body", rows: []string{"a 0", "c 200"}, counted: "true no-connection"},
 		"broken off here":               {change: cart("a", nil, breaks), ratios: ratios("a", 0.998, "c", 0.002), status: 502, rows: []string{"a 0", "a 502"}},
+		"full here":                     {change: cart("a", full, fine), ratios: ratios("a", 0.998, "c", 0.002), method: "POST", body: "cart@c body", rows: []string{"a 0", "c 200"}, counted: "true busy"},
+		"full at the peer":              {change: cart("b", full, fine), ratios: ratios("b", 1.0), method: "POST", body: "cart@a body", rows: []string{"b 503", "a 200"}, counted: "true busy"},
 		"the own site may not":          {change: absentAt("b"), ratios: ratios("b", 0.998, "c", 0.002), sites: []string{"b", "c"}, body: "cart@c ", rows: []string{"b 503", "c 200"}, counted: "true no-server"},
 		"nobody else may":               {change: absentAt("b"), ratios: ratios("b", 1.0, "c", 0.0), sites: []string{"b", "c"}, status: 503, rows: []string{"b 503"}, counted: "false no-site"},
 		"the service's own 503":         {ratios: ratios("b", 1.0), header: "X-Fail", status: 503, rows: []string{"b 503"}},
