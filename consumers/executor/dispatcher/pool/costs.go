@@ -2,6 +2,7 @@ package pool
 
 import (
 	"math"
+	"math/bits"
 
 	"penstock/consumers/executor/dispatcher/line"
 )
@@ -74,14 +75,13 @@ func (p *Pool) expected(now int64, s *server, j *job, service, slowdown float64)
 	at := float64(now-p.epoch) / second
 	behind := service / slots
 	cost := 0.0
-	for r := ranks - 1; r >= 0; r-- {
+	for left := s.board.used | 1<<own; left != 0; {
+		r := bits.Len64(left) - 1 // what is worth most comes first
+		left &^= 1 << r
 		if r == own {
 			// Half of its own rank is thought to be ahead of it.
 			half := s.board.ranks[r].service / 2 * slowdown / slots
 			cost += j.lateness(now+nanoseconds(wait+half), service)
-		}
-		if s.board.used&(1<<r) == 0 {
-			continue
 		}
 		k := &s.board.ranks[r]
 		if r < own {
