@@ -65,6 +65,13 @@ func (p *pour) only(blobs []int) {
 	}
 }
 
+// revive takes a blob in that was given up before its first segment.
+func (p *pour) revive(blob int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dead[blob] = false
+}
+
 // task makes the task that feeds bytes to blob i, and ends it with the last of them.
 func (p *pour) task(i int, bytes []byte, last bool, n, k int) queue.Task {
 	t := p.targets[i]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"penstock/consumers/executor/coder/catalog"
@@ -78,16 +79,18 @@ func (w *writing) segment(ctx context.Context, i int, last bool, budget *time.Du
 	n, k := w.shape.Blobs(), w.shape.Cut
 	need := w.c.o.Durability.need(n, k)
 	live := w.pour.live()
+	var more func() (queue.Task, bool)
 	if i == 0 {
 		live = w.c.living(w.res.places[:n], need)
 		w.pour.only(live)
+		more = w.others(live, last)
 	}
 	if len(live) < need {
 		return fmt.Errorf("%w: %d blobs of %d still live", ErrTooFew, len(live), n)
 	}
 	began := w.c.o.Clock.Now()
 	err := w.c.queue.Do(ctx, &queue.Request{
-		Op: queue.Write, Keep: i > 0, Rest: queue.Finish, Ended: func() { close(ended) },
+		Op: queue.Write, Keep: i > 0, Rest: queue.Finish, More: more, Ended: func() { close(ended) },
 		Plan: func(queue.Code) queue.Plan {
 			planned, w.planned = true, true
 			tasks := make([]queue.Task, len(live))
@@ -116,6 +119,28 @@ func (w *writing) segment(ctx context.Context, i int, last bool, budget *time.Du
 	}
 	w.await(ended, took, budget)
 	return nil
+}
+
+// others is the More of the first segment: when a store fails that was thought to live,
+// those are asked of which nothing was expected, as for an object of one segment. Later it
+// is too late: what a blob begins with is not in memory any more.
+func (w *writing) others(live []int, last bool) func() (queue.Task, bool) {
+	n, next := w.shape.Blobs(), 0
+	return func() (queue.Task, bool) {
+		for ; next < n; next++ {
+			if slices.Contains(live, next) {
+				continue
+			}
+			blob := next
+			next++
+			w.mu.Lock()
+			w.begun[blob] = true
+			w.mu.Unlock()
+			w.pour.revive(blob)
+			return w.pour.task(blob, w.bytes(blob), last, n, w.shape.Cut), true
+		}
+		return queue.Task{}, false
+	}
 }
 
 // bytes are those of a blob in the segment that is being written.
