@@ -152,9 +152,15 @@ func open(t testing.TB, change func(*dispatcher.Options, *upstream.Options, *ent
 		t.Fatal(err)
 	}
 	p.url = "http://" + e.Addr().String()
+	runs(t, e.Run, p.pool.Run, p.Site().Run)
+	return p
+}
+
+// runs runs parts until the test ends.
+func runs(t testing.TB, parts ...func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	for _, run := range []func(context.Context) error{e.Run, p.pool.Run, p.Site().Run} {
+	for _, run := range parts {
 		all.Go(func() {
 			if err := run(ctx); err != nil {
 				t.Error(err)
@@ -165,5 +171,4 @@ func open(t testing.TB, change func(*dispatcher.Options, *upstream.Options, *ent
 		cancel()
 		all.Wait()
 	})
-	return p
 }
