@@ -230,7 +230,7 @@ func (e *Entry) options(v *alone, switched *dispatch) ([]*upstream.Pool, entry.O
 	if err := e.secrets(&o); err != nil {
 		return nil, o, err
 	}
-	lo := e.pool(v, e.Site, servers(site.Servers))
+	lo := e.pool(v, e.Site, upstreamServers(site.Servers))
 	lo.H2 = c.ServersH2
 	open := upstream.New
 	if switched != nil {
@@ -288,7 +288,7 @@ func noneIfZero[T int | int64 | float64 | time.Duration](n T) T {
 	return n
 }
 
-func servers(urls []string) []upstream.Server {
+func upstreamServers(urls []string) []upstream.Server {
 	out := make([]upstream.Server, len(urls))
 	for i, u := range urls {
 		out[i] = upstream.Server{URL: u}

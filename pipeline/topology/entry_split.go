@@ -17,7 +17,7 @@ func (e *Entry) components(v *alone, o *entry.Options) ([]*upstream.Pool, error)
 			r.Sites = k.Pin
 		}
 		if here := k.Servers[e.Site]; len(here) > 0 {
-			po := e.pool(v, k.Name+"@"+e.Site, servers(here))
+			po := e.pool(v, k.Name+"@"+e.Site, upstreamServers(here))
 			po.H2 = e.Config.Entry.ServersH2
 			pool, err := upstream.New(po)
 			if err != nil {

@@ -2,7 +2,6 @@ package topology
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -57,7 +56,7 @@ func ExplainCoding(ctx context.Context, client *bus.Client, what string, log zer
 		return nil, fmt.Errorf("%.80q: %w: expected a coder or one of its stores, of the coders %s", what, ErrUnknownScope, someOf(loaded.Policy.(*coding.Policy).Coders()))
 	}
 	e := &ExplainedCoding{Explanation: *v.(*coding.Explanation), Window: loaded.Window, Reasons: []control.Reason{}, History: []CodingChange{}}
-	if err := e.lastReasons(ctx, client); err != nil {
+	if e.Reasons, err = lastReasons(ctx, client, control.Coding, e.Coder); err != nil {
 		return nil, err
 	}
 	if err := e.history(ctx, client, log); err != nil {
@@ -65,27 +64,6 @@ func ExplainCoding(ctx context.Context, client *bus.Client, what string, log zer
 	}
 	e.InForce, err = report.TableOf(ctx, client, control.Coding, e.Coder)
 	return e, err
-}
-
-// lastReasons reads what the last record says of the coder, and of all.
-func (e *ExplainedCoding) lastReasons(ctx context.Context, client *bus.Client) error {
-	m, err := client.Last(ctx, subject.CommandsStream, subject.Decisions(string(control.Coding)))
-	if errors.Is(err, bus.ErrNoMessage) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	d, err := control.DecodeDecision(m.Data)
-	if err != nil {
-		return fmt.Errorf("%s, sequence %d: %w", m.Subject, m.Seq, err)
-	}
-	for _, r := range d.Reasons {
-		if r.Scope == e.Coder || r.Scope == "" {
-			e.Reasons = append(e.Reasons, r)
-		}
-	}
-	return nil
 }
 
 // history gathers the coder's tables from the bus.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"penstock/consumers/decider"
-	policy "penstock/consumers/decider/servers"
+	"penstock/consumers/decider/servers"
 	"penstock/pipeline/config"
 )
 
@@ -12,9 +12,9 @@ import (
 const nextToNothing = 1e-9
 
 // serversConfig is the configuration of the policy of servers: what the file says.
-func serversConfig(cfg *config.Config) policy.Config {
+func serversConfig(cfg *config.Config) servers.Config {
 	s, w := &cfg.Servers, &cfg.Servers.Switching
-	out := policy.Config{
+	out := servers.Config{
 		Policy: w.Policy, Window: s.Window.Std(), Slots: s.InService, ServerCost: s.ServerCost, Critical: w.Critical, Hysteresis: w.Hysteresis,
 		Utilisation: w.Utilisation, Hold: int(w.Hold / max(s.Window, 1)), Cooldown: noneIfZero(w.Cooldown.Std()), StartDelay: noneIfZero(w.StartDelay.Std()),
 		Least: w.Least, Most: w.Most, MostUp: w.MostUp, Retry: w.Retry.Std(), TTL: s.TTL.Std(),
@@ -26,14 +26,14 @@ func serversConfig(cfg *config.Config) policy.Config {
 			out.Penalty = max(k.Penalty, nextToNothing)
 			continue
 		}
-		out.Classes = append(out.Classes, policy.Class{Name: name, Limit: k.TMax.Std(), Penalty: noneIfZero(k.Penalty)})
+		out.Classes = append(out.Classes, servers.Class{Name: name, Limit: k.TMax.Std(), Penalty: noneIfZero(k.Penalty)})
 	}
 	for _, site := range cfg.Sites {
-		x, n := policy.Site{Name: site.Name}, 0
+		x, n := servers.Site{Name: site.Name}, 0
 		for _, zone := range cfg.ZonesOf(site.Name) {
-			z := policy.Zone{Name: zone.Name}
+			z := servers.Zone{Name: zone.Name}
 			for _, name := range zone.Servers {
-				z.Servers = append(z.Servers, policy.Server{Name: name, Off: w.Initial > 0 && n >= w.Initial})
+				z.Servers = append(z.Servers, servers.Server{Name: name, Off: w.Initial > 0 && n >= w.Initial})
 				n++
 			}
 			x.Zones = append(x.Zones, z)
@@ -47,7 +47,7 @@ func serversConfig(cfg *config.Config) policy.Config {
 
 // serversFactory makes the policy of any configuration that was ever in force.
 func serversFactory(config []byte) (decider.Policy, error) {
-	p, err := policy.Parse(config)
+	p, err := servers.Parse(config)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +56,8 @@ func serversFactory(config []byte) (decider.Policy, error) {
 
 // newServers is the policy of the configuration. The error wraps ErrOptions: what is
 // wrong is in the file.
-func newServers(cfg *config.Config) (*policy.Policy, error) {
-	p, err := policy.New(serversConfig(cfg))
+func newServers(cfg *config.Config) (*servers.Policy, error) {
+	p, err := servers.New(serversConfig(cfg))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
