@@ -11,7 +11,12 @@ import (
 
 // gap is how long a key is never without a write that a dispatcher reaches. After a longer one
 // all were away, and those that are not back yet may be taken for dead by the others.
-const gap = 2500 * time.Millisecond
+// In the infancy of a key a shorter one counts, for not all may have written.
+const (
+	gap      = 2500 * time.Millisecond
+	youngGap = 1500 * time.Millisecond
+	infancy  = 2 * time.Second
+)
 
 // ttl is how long a row counts without being written anew, by the server's clock.
 const ttl = 5 * time.Second
@@ -69,7 +74,8 @@ func read(value []byte, number uint64, at int64) (revision, error) {
 		r.book = book{Born: at}
 		return r, fmt.Errorf("%w: %w", errBook, err)
 	}
-	if r.Born <= 0 || r.Born > at || at-r.Before > int64(gap) && r.Before > 0 {
+	silent := at - r.Before
+	if r.Born <= 0 || r.Born > at || r.Before > 0 && (silent > int64(gap) || silent > int64(youngGap) && r.Before-r.Born < int64(infancy)) {
 		r.Born = at
 	}
 	slices.SortFunc(r.Dispatchers, func(a, b row) int { return a.compare(&b) })

@@ -49,6 +49,7 @@ type member struct {
 	again   bool // another's write came first
 	cut     bool // cannot reach the bus alone
 	counted bool // the promise holds for it
+	back    bool // has written since it was cut off
 }
 
 var errAway = errors.New("the bus is away")
@@ -154,15 +155,13 @@ func (d *member) half() {
 			return
 		}
 		d.plan = &p
-		if !d.cut {
-			d.counted = d.counted || d.within()
-		}
 		return
 	}
 	p := d.plan
 	d.plan = nil
 	err := d.c.finish(ctx, p)
 	d.settled, d.again = err == nil && p.settled(), errors.Is(err, errConflict)
+	d.back = d.back || err == nil
 	d.m.note("%s wrote, rank %d, limits %v: %v", d.name, p.rank, d.c.State().Limits, err)
 }
 
@@ -201,9 +200,7 @@ func (m *model) step(load float64) {
 				}
 			}
 		}
-		if !d.counted && !d.cut && d.plan == nil {
-			d.counted = d.within() && d.worked == m.now
-		}
+		d.counted = d.counted || d.back && d.within()
 	}
 	for range m.all {
 		d := m.all[m.rnd.IntN(len(m.all))]
@@ -285,7 +282,7 @@ func TestMIsNeverExceeded(t *testing.T) {
 			case "leave":
 				m.leave(d, false)
 			case "cut":
-				d.cut, d.counted = true, false
+				d.cut, d.counted, d.back = true, false, false
 				m.note("%s is cut off", d.name)
 				m.run(time.Duration(m.rnd.Int64N(int64(8*time.Second))), 0.3)
 				d.cut = false

@@ -31,9 +31,11 @@ type Options struct {
 	// Clock paces the writes. Defaults to the machine's.
 	Clock clock.Clock
 	// Every is how often the row is written anew; four times as often while a share is not
-	// fair. Defaults to a second; more than 2 s would be taken for dead.
+	// fair. Defaults to a second, which is the most: others take a longer silence for an
+	// outage.
 	Every time.Duration
-	// Grace is how long nobody raises a limit in a key that was just made. Defaults to 2 s;
+	// Grace is how long nobody raises a limit in a key that was just made. Defaults to 2 s, in
+	// which everybody who held something must have been able to write it down again;
 	// negative is none, for a dispatcher that is known to be alone.
 	Grace time.Duration
 	// Logger is told when the bus is away and back.
@@ -66,8 +68,8 @@ func (o *Options) complete() error {
 	if o.Patience == 0 {
 		o.Patience = 2 * time.Second
 	}
-	if o.Every < time.Millisecond || o.Every > 2*time.Second {
-		return fmt.Errorf("every: got %v, expected 1ms to 2s: %w", o.Every, ErrOptions)
+	if o.Every < time.Millisecond || o.Every > time.Second {
+		return fmt.Errorf("every: got %v, expected 1ms to 1s: %w", o.Every, ErrOptions)
 	}
 	if o.Patience < 0 {
 		return fmt.Errorf("patience: got %v, expected 0 or more: %w", o.Patience, ErrOptions)
