@@ -6,15 +6,15 @@ import "math/bits"
 // seed and the decision's number.
 type draws struct{ state uint64 }
 
-const golden = 0x9e3779b97f4a7c15
+const odd = 0x9e3779b97f4a7c15
 
 func (d *draws) seed(seed, number uint64) {
 	d.state = seed
-	d.state = d.next() ^ number*golden
+	d.state = d.next() ^ number*odd
 }
 
 func (d *draws) next() uint64 {
-	d.state += golden
+	d.state += odd
 	z := d.state
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
