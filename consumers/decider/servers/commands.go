@@ -56,7 +56,7 @@ func (w *decision) site(i int, d switching.Decision) *control.Command {
 	if w.in.Acts() {
 		t.note(i, p, hash)
 	} else {
-		s.advice = []past{{window: t.state.now, table: p.table}}
+		s.advice = []past{newPast(t.state.now, p.table)}
 	}
 	if d.Changes() || p.code != string(d.Code) { // Else it was said already.
 		w.reasons.Add(p.code, name, p.evidence, "%s", texts[p.code])
@@ -224,7 +224,7 @@ func (t *Policy) note(i int, p plan, hash string) {
 	if p.code == Renewed {
 		return
 	}
-	s.tables = append(s.tables, past{window: now, table: p.table})
+	s.tables = append(s.tables, newPast(now, p.table))
 	if n := len(s.tables); n > maxTables {
 		s.tables = slices.Clone(s.tables[n-maxTables:])
 	}

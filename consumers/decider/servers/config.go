@@ -1,8 +1,10 @@
 package servers
 
 import (
+	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"penstock/consumers/decider/servers/switching"
 	"penstock/consumers/decider/settings"
@@ -147,7 +149,7 @@ func (c Config) Validate() error {
 	names := map[string]bool{}
 	for i := range c.Classes {
 		x, at := &c.Classes[i], fmt.Sprintf("classes[%d]", i)
-		f.Need(x.Name != "" && len(x.Name) <= control.MaxID && !names[x.Name], at+".name", x.Name, "a name of its own of 1 to 1024 bytes")
+		f.Need(usable(x.Name) && !names[x.Name], at+".name", x.Name, "a name of its own of 1 to 1024 bytes")
 		f.Need(x.Limit > 0, at+".limit", x.Limit, "above 0")
 		f.Need(x.Penalty <= most, at+".penalty", x.Penalty, "at most 1e9")
 		names[x.Name] = true
@@ -156,11 +158,27 @@ func (c Config) Validate() error {
 	sites := map[string]bool{}
 	for i := range c.Sites {
 		x, at := &c.Sites[i], fmt.Sprintf("sites[%d]", i)
-		f.Need(x.Name != "" && len(x.Name) <= control.MaxID && !sites[x.Name], at+".name", x.Name, "a name of its own of 1 to 1024 bytes")
+		f.Need(usable(x.Name) && !sites[x.Name], at+".name", x.Name, "a name of its own of 1 to 1024 bytes")
 		sites[x.Name] = true
 		c.checkSite(f, at, x)
 	}
-	return f.Err(ErrConfig)
+	return errors.Join(f.Err(ErrConfig), c.checkRules())
+}
+
+// usable says whether a name can be a site's, zone's, server's or class's.
+func usable(name string) bool {
+	return name != "" && len(name) <= control.MaxID && utf8.ValidString(name)
+}
+
+// checkRules reports what no rule can be made with, of the first site of which that is so:
+// it mostly is of all.
+func (c *Config) checkRules() error {
+	for i := range c.Sites {
+		if err := c.options(&c.Sites[i]).Validate(); len(c.Sites[i].Zones) > 0 && err != nil {
+			return fmt.Errorf("%w: sites[%d]: %w", ErrConfig, i, err)
+		}
+	}
+	return nil
 }
 
 // most is the greatest cost and penalty.
@@ -171,18 +189,15 @@ func (c *Config) checkSite(f *settings.Faults, at string, x *Site) {
 	zones, servers, on := map[string]bool{}, map[string]bool{}, false
 	for j := range x.Zones {
 		z, at := &x.Zones[j], fmt.Sprintf("%s.zones[%d]", at, j)
-		f.Need(z.Name != "" && len(z.Name) <= control.MaxID && !zones[z.Name], at+".name", z.Name, "a name of its own of 1 to 1024 bytes")
+		f.Need(usable(z.Name) && !zones[z.Name], at+".name", z.Name, "a name of its own of 1 to 1024 bytes")
 		f.Need(len(z.Servers) > 0, at+".servers", len(z.Servers), "at least one")
 		zones[z.Name] = true
 		for k, s := range z.Servers {
-			f.Need(s.Name != "" && len(s.Name) <= control.MaxID && !servers[s.Name], fmt.Sprintf("%s.servers[%d].name", at, k), s.Name, "a name of its own of 1 to 1024 bytes")
+			f.Need(usable(s.Name) && !servers[s.Name], fmt.Sprintf("%s.servers[%d].name", at, k), s.Name, "a name of its own of 1 to 1024 bytes")
 			servers[s.Name], on = true, on || !s.Off
 		}
 	}
 	f.Need(on, at+".zones", "no server that is on", "at least one that is on at first")
-	if err := c.options(x).Validate(); len(x.Zones) > 0 && err != nil {
-		f.Need(false, at, err, "a site that the rule can decide for")
-	}
 }
 
 // options are those of a site's rule.

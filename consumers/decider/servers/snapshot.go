@@ -2,7 +2,6 @@ package servers
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 
 	"penstock/consumers/decider/servers/switching"
@@ -42,26 +41,29 @@ func codeStanding(c *statecode.Coder, s *standing.Standing) {
 	c.Number(&s.Failed)
 }
 
-// codeTable codes a table as its canonical JSON: floats come back as they were.
+// newPast makes a past of a table, with its canonical JSON: floats come back as they were.
+func newPast(window int64, table *control.ServersTable) past {
+	body, err := control.Encode(control.Command{Servers: table})
+	if err != nil {
+		// Names come from a configuration in JSON and weights are finite: it cannot fail.
+		panic("servers: " + err.Error())
+	}
+	return past{window: window, table: table, text: string(body)}
+}
+
 func codeTable(c *statecode.Coder, p *past) {
 	c.Int(&p.window)
-	var text string
-	if !c.Reads() {
-		body, err := control.Encode(control.Command{Servers: p.table})
-		if err != nil {
-			c.Stop(fmt.Errorf("table: %w", err))
-			return
-		}
-		text = string(body)
+	c.Text(&p.text)
+	if !c.Reads() || c.Err() != nil {
+		return
 	}
-	c.Text(&text)
-	if c.Reads() && c.Err() == nil {
-		var m control.Command
-		if err := json.Unmarshal([]byte(text), &m); err != nil || m.Servers == nil {
-			c.Fail("a table that isn't one")
-			return
-		}
-		p.table = m.Servers
+	var m control.Command
+	if err := json.Unmarshal([]byte(p.text), &m); err != nil || m.Servers == nil {
+		c.Fail("a table that isn't one")
+		return
+	}
+	if p.table = m.Servers; newPast(p.window, p.table).text != p.text {
+		c.Fail("a table that isn't one")
 	}
 }
 

@@ -23,6 +23,7 @@ type server struct {
 type past struct {
 	window int64
 	table  *control.ServersTable
+	text   string // the table as a snapshot has it: made once, for digests ask for it each window
 }
 
 // site is a configured site: its servers as the configuration has them, zone by zone.
