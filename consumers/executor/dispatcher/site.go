@@ -112,7 +112,7 @@ func (s *Site) Set(zones []Zone) error {
 		}
 	}
 	s.mu.Unlock()
-	s.apply()
+	s.apply(nil)
 	return nil
 }
 
@@ -120,12 +120,13 @@ func (s *Site) Set(zones []Zone) error {
 func (s *Site) reshare() {
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	s.apply()
+	s.apply(nil)
 }
 
-// apply brings servers, shares and the table in force to the pools, and tells
-// Options.Switched. The caller holds applying.
-func (s *Site) apply() {
+// apply brings servers, shares and the table in force, another one if next is not nil, to
+// the pools, and tells Options.Switched. Whoever sees the epoch of a table sees no request
+// begin where it says off. The caller holds applying.
+func (s *Site) apply(next *force) {
 	shares := map[string]int{}
 	for _, z := range s.config {
 		for _, server := range z.Servers {
@@ -134,6 +135,9 @@ func (s *Site) apply() {
 		}
 	}
 	s.mu.Lock()
+	if next != nil {
+		s.force = *next
+	}
 	now := s.now()
 	on := []string{}
 	for _, z := range s.zones {

@@ -52,7 +52,7 @@ func (s *Site) Put(t *control.ServersTable, epoch uint64, until time.Time) error
 		s.o.Logger.Warn().Str("site", s.o.Site).Uint64("epoch", epoch).Int("strangers", strangers).
 			Msg("a table names servers or zones that the configuration of this entry point doesn't have")
 	}
-	s.enforce(f)
+	s.apply(&f)
 	return nil
 }
 
@@ -106,14 +106,6 @@ func (s *Site) compile(t *control.ServersTable) (f force, strangers int, err err
 	return f, strangers, nil
 }
 
-// enforce brings what is to be in force to the pools. The caller holds applying.
-func (s *Site) enforce(f force) {
-	s.mu.Lock()
-	s.force = f
-	s.mu.Unlock()
-	s.apply()
-}
-
 // Expire puts the default in the place of a table whose time is over, and says whether
 // there was one.
 func (s *Site) Expire(now time.Time) bool {
@@ -122,7 +114,7 @@ func (s *Site) Expire(now time.Time) bool {
 	if t := s.Table(); t.Until.IsZero() || t.Until.After(now) {
 		return false
 	}
-	s.enforce(force{})
+	s.apply(&force{})
 	return true
 }
 
@@ -130,5 +122,5 @@ func (s *Site) Expire(now time.Time) bool {
 func (s *Site) giveWay() {
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	s.enforce(force{})
+	s.apply(&force{})
 }

@@ -33,7 +33,8 @@
 // ended, with the last of the answer's body; a retry is admitted anew, after its first
 // place was given back. Who cancels the request's context leaves the queue at once. The
 // pool tells the dispatcher which servers may be used, whenever that changes; one that
-// goes out of use between its choice and the sending is chosen again.
+// goes out of use between its choice and the sending is chosen again. Of a client that still
+// sends a body which isn't small it shows only when its turn has come that it has left.
 //
 // # When a request is sent again
 //
