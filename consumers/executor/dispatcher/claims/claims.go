@@ -300,6 +300,10 @@ func (c *Claims) begin(ctx context.Context) (plan, error) {
 
 // finish writes what is claimed and brings limits up.
 func (c *Claims) finish(ctx context.Context, p *plan) error {
+	epoch := uint64(0)
+	if c.epoch != nil {
+		epoch = c.epoch() // before the loads, so that these are of no earlier table: see View.Drained
+	}
 	has := map[string]Figures{}
 	if c.loads != nil {
 		c.loads(func(_, server string, inService, queued int, potential float64) {
@@ -309,10 +313,6 @@ func (c *Claims) finish(ctx context.Context, p *plan) error {
 			f.Potential += potential
 			has[server] = f
 		})
-	}
-	epoch := uint64(0)
-	if c.epoch != nil {
-		epoch = c.epoch()
 	}
 	c.mu.Lock()
 	b := c.core.book(p, epoch, has)
