@@ -43,11 +43,11 @@ func TestLong(t *testing.T) {
 		t.Run(d.String(), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(uint64(d), 7))
-			l, p, now, id := long(t, d, 3000, r)
+			l, p, now, id := long(t, d, 2000, r)
 			w := Wait{Bias: 0.002, PerStatic: 1e-7, PerDynamic: 1.5e-7}
 			same := func() {
 				for range 3 * patience {
-					it := some(r, id+1, now, 3000*ms)
+					it := some(r, id+1, now, 2000*ms)
 					after, before := l.Increase(now, it, w)
 					wantAfter, wantBefore := p.Increase(now, it, w)
 					near(t, "after", after, wantAfter, wantAfter)
@@ -89,7 +89,7 @@ func TestAges(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
 	l, p, now, id := long(t, Deadline, 300, r)
-	for range 50_000 {
+	for range 20_000 {
 		id++
 		it := some(r, id, now, 300*ms)
 		it.Static *= math.Pow(10, float64(r.IntN(9)-4))
@@ -217,10 +217,10 @@ func TestNothingAllocated(t *testing.T) {
 			l.Pop(now)
 			now += ms
 		}
-		for range 3000 {
+		for range 1000 {
 			step() // arrays grow to what they ever need
 		}
-		if n := testing.AllocsPerRun(300, step); n > 0 {
+		if n := testing.AllocsPerRun(100, step); n > 0 {
 			t.Errorf("%s: %v allocations a request", d, n)
 		}
 	}

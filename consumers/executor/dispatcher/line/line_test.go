@@ -119,7 +119,7 @@ func (p *pair) fill(n int) {
 			it.Static = size
 		}
 		p.insert(it)
-		if n > 300 && r.IntN(4) == 0 {
+		if n > 100 && r.IntN(4) == 0 {
 			p.pop()
 		}
 	}
@@ -289,8 +289,8 @@ func TestLikePlain(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				p := newPair(t, d)
 				// Short lines, and such as have several blocks.
-				p.fill(rapid.SampledFrom([]int{0, 3, 150, 700}).Draw(t, "at first"))
-				for range rapid.IntRange(1, 60).Draw(t, "steps") {
+				p.fill(rapid.SampledFrom([]int{0, 3, 100, 400}).Draw(t, "at first"))
+				for range rapid.IntRange(1, 40).Draw(t, "steps") {
 					p.step()
 				}
 				p.whole()

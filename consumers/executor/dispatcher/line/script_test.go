@@ -12,9 +12,8 @@ import (
 )
 
 // TestScripts are the paper's three algorithms (PAPERS §2.4) worked by hand: the
-// numbers are explained in the comments of the scripts and shown by the steps. What
-// is shown is computed here, from the items alone and by the paper's formulas, and
-// held to what the line and its plain form say. Times are in s. Commands:
+// numbers are explained in the comments of the scripts and shown by the steps. Times
+// are in s. Commands:
 //
 //	algorithm A1|A2|A3
 //	server NAME [wait=BIAS,PERSTATIC,PERDYNAMIC]
@@ -23,6 +22,9 @@ import (
 //	arrive NAME limit=T p=P t=T,T… [static=B] [dynamic=B]     t on each server
 //	free SERVER                                              one may be in service more
 //	line SERVER
+//
+// What is shown is computed here, from the items alone and by the paper's formulas,
+// and held to what the line and its plain form say.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	golden.Scripts(t, "testdata/*.txt", func(t *testing.T) golden.Step {
