@@ -84,8 +84,9 @@ func (s *site) start(client *bus.Client, name string, change ...func(*Options)) 
 			s.t.Errorf("run: %v", err)
 		}
 	}()
-	ctx, w.halt = context.WithCancel(context.Background())
-	go w.work(ctx, rand.New(rand.NewPCG(uint64(len(name)), uint64(name[len(name)-1]))))
+	working, halt := context.WithCancel(context.Background())
+	w.halt = halt
+	go w.work(working, rand.New(rand.NewPCG(uint64(len(name)), uint64(name[len(name)-1]))))
 	s.t.Cleanup(w.leave)
 	return w
 }
