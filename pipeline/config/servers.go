@@ -155,6 +155,9 @@ func defaultServers() Servers {
 // penalty.
 func (c *Config) Dispatches() bool { return len(c.Servers.Classes) > 0 }
 
+// Tables says whether any kind is steered whose commands are tables.
+func (c *Config) Tables() bool { return c.Splits() || c.Dispatches() || c.Codes() }
+
 // ServerName is what events, queues and tables call a server: host and port of its URL.
 func ServerName(address string) string {
 	u, err := url.Parse(address)

@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"penstock/consumers/decider/coding"
 	"penstock/pipeline/config"
@@ -94,11 +95,14 @@ func (x *examination) coding(s *report.Status) {
 
 // instead is what is done where no data is moved.
 func (x *examination) instead() string {
-	switch c := x.Config; {
-	case c.Splits() && c.Codes():
-		return "calls are split and requests coded"
-	case c.Codes():
-		return "requests are coded"
+	var done []string
+	for _, k := range []struct {
+		steered bool
+		what    string
+	}{{x.Config.Splits(), "calls are split"}, {x.Config.Dispatches(), "requests are given to servers"}, {x.Config.Codes(), "requests are coded"}} {
+		if k.steered {
+			done = append(done, k.what)
+		}
 	}
-	return "calls are split"
+	return strings.Join(done, " and ")
 }

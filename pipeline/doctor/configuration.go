@@ -41,7 +41,7 @@ func (x *examination) configuration() {
 // calls to split or requests to code: serve runs no mover then.
 func (x *examination) tablesOnly() bool {
 	c := x.Config
-	return c != nil && (c.Splits() || c.Codes()) && !slices.ContainsFunc(c.Sites, func(s config.Site) bool { return s.Store != "" })
+	return c != nil && c.Tables() && !slices.ContainsFunc(c.Sites, func(s config.Site) bool { return s.Store != "" })
 }
 
 // residency looks for rules that can't take effect, or that leave one site.

@@ -68,6 +68,9 @@ type Options struct {
 	Split func() error
 	// Coding makes the policy of coding of the configuration; its error is a finding.
 	Coding func() error
+	// Servers makes the policy of servers of the configuration, and what turns them on and
+	// off; its error is a finding.
+	Servers func() error
 	// Coders looks at what coders need where they run: files and stores. Nothing is made
 	// in those stores.
 	Coders bool
@@ -101,6 +104,7 @@ func Run(ctx context.Context, o Options) *Report {
 		x.configuration()
 		x.components()
 		x.coders()
+		x.dispatchers()
 		if x.tablesOnly() {
 			x.fine("configuration", "placement", "no site has a store: %s, and no data is moved; headroom, cooldown and capacities are not looked at", x.instead())
 		} else {

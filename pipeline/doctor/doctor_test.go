@@ -90,7 +90,7 @@ func TestConfigurations(t *testing.T) {
 		"no cooldown":        {"placement: {policy: tmatch}\nsites: [{name: a, lat: 1, lon: 2, capacity: 1MB/h}]", "configuration", "placement.cooldown", Look, "back and forth"},
 		"bound to one site":  {sites + "residency: [{match: x, sites: [a]}]", "configuration", "residency[0]", Look, "at a only"},
 		"a rule behind all":  {sites + "residency: [{match: \"*\", sites: [a, b]}, {match: x, sites: [a, b]}]", "configuration", "residency[1]", Look, "never reached"},
-		"kinds of no effect": {sites + "servers: {server_cost: 9}", "configuration", "file", Look, "placement, split and coding only"},
+		"kinds of no effect": {sites + "servers: {server_cost: 9}", "configuration", "file", Look, "servers steers nothing: there are no classes"},
 		"nothing to split":   {sites + "split: {history: 9}", "configuration", "file", Look, "no components"},
 	} {
 		t.Run(name, func(t *testing.T) {

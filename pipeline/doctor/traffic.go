@@ -37,6 +37,7 @@ func (x *examination) decisions(ctx context.Context) {
 	}
 	x.split(s)
 	x.coding(s)
+	x.servers(s)
 	if !slices.ContainsFunc(s.Kinds, func(k report.KindStatus) bool { return k.Decided }) {
 		return
 	}

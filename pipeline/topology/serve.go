@@ -74,7 +74,7 @@ func (s *Serve) Run(ctx context.Context) (err error) {
 		}
 	}()
 	if s.tablesOnly() {
-		s.Logger.Info().Msg("no site has a store: calls are split or requests coded, and no data is moved")
+		s.Logger.Info().Msg("no site has a store: tables are decided, and no data is moved")
 		s.Roles = slices.DeleteFunc(slices.Clone(s.Roles), func(r Role) bool { return r == Executor })
 	}
 	if slices.Contains(s.Roles, Executor) {
@@ -136,10 +136,10 @@ func (s *Serve) complete() error {
 }
 
 // tablesOnly reports whether there is nothing that data could be moved between, and
-// something else to do. Entry points and proxies are the executors of split, coders
-// those of coding.
+// something else to do. Entry points and proxies are the executors of split, entry points
+// and server switches those of servers, coders those of coding.
 func (s *Serve) tablesOnly() bool {
-	return (s.Config.Splits() || s.Config.Codes()) && len(s.Roles) > 1 && !slices.ContainsFunc(s.Config.Sites, func(x config.Site) bool { return x.Store != "" })
+	return s.Config.Tables() && len(s.Roles) > 1 && !slices.ContainsFunc(s.Config.Sites, func(x config.Site) bool { return x.Store != "" })
 }
 
 // identify fills in the name and the state folder that were not given.
