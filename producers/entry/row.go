@@ -127,7 +127,7 @@ func (x *exchange) overdue(a *upstream.Attempt) (over time.Duration, known bool)
 	start, end, client := begun(a), a.FirstByte, time.Duration(0)
 	if end.IsZero() {
 		end = a.Done
-	} else if x.handed.After(start) {
+	} else if x.body != nil && x.handed.After(start) {
 		client = x.handed.Sub(start)
 	}
 	over = x.held + end.Sub(a.Entered) - client + a.Awaited - limit

@@ -251,7 +251,7 @@ func TestWhatIsWaitedFor(t *testing.T) {
 	_ = resp.Body.Close()
 	d.closes("a")
 	ms := func(from, to time.Time) int64 { return to.Sub(from).Milliseconds() }
-	if ms(a.Queued, a.Placed) != 300 || ms(a.Queued, a.Connected) != 300 || ms(a.Sent, a.FirstByte) != 20 || a.Awaited.Milliseconds() > 50 || a.Limit != 0 {
+	if ms(a.Queued, a.Placed) != 300 || ms(a.Queued, a.Connected) != 300 || ms(a.Connected, a.FirstByte) != 20 || a.Awaited.Milliseconds() > 50 || a.Limit != 0 {
 		t.Errorf("attempt %+v", a)
 	}
 }
