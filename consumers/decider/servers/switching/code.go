@@ -14,7 +14,7 @@ func (r *Rule) Memory() *Memory { return &r.m }
 // the width of what it was learned over is another.
 func (r *Rule) Adopt(old *Memory, servers, zones []int) {
 	m := newMemory(&r.opts, r.zones)
-	m.now, m.changed, m.want, m.quiet, m.level, m.ceiling = old.now, old.changed, old.want, old.quiet, old.level, old.ceiling
+	m.now, m.changed, m.want, m.quiet, m.level, m.pain, m.ceiling = old.now, old.changed, old.want, old.quiet, old.level, old.pain, old.ceiling
 	for i, was := range servers {
 		if was >= 0 {
 			m.servers[i] = old.servers[was]
@@ -59,6 +59,7 @@ func (m *Memory) codeSmall(c *statecode.Coder) {
 	}
 	c.Finite(&m.ceiling)
 	c.Finite(&m.level)
+	c.Finite(&m.pain)
 	statecode.ListOrNil(c, &m.servers, func(s *serverMemory) {
 		c.Int(&s.switched)
 		c.Int(&s.failed)
@@ -102,7 +103,7 @@ func (m *Memory) check(c *statecode.Coder) {
 	if !c.Reads() || c.Err() != nil {
 		return
 	}
-	ok := m.ceiling > 0 && m.ceiling <= 1 && m.want >= 0 && m.want <= 4096 && m.quiet >= 0 && m.level <= mostLoad
+	ok := m.ceiling > 0 && m.ceiling <= 1 && m.want >= 0 && m.want <= 4096 && m.quiet >= 0 && m.level <= mostLoad && m.pain >= 0 && m.pain <= mostLoad
 	for _, z := range m.zones {
 		ok = ok && z.service >= 0 && z.weight >= 0 && z.weight <= 1
 	}

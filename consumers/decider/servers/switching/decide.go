@@ -40,7 +40,7 @@ func (r *Rule) decide(o *Observation) Decision {
 // calls says why another server is called for, "" if none is.
 func (r *Rule) calls(f *Figures) Code {
 	switch {
-	case f.Penalty > r.nextCost():
+	case min(f.Penalty, r.m.pain) > r.nextCost():
 		return PenaltyAboveCost
 	case f.Potential > r.opts.Critical:
 		return PotentialCritical

@@ -11,7 +11,9 @@
 //
 // One more server, or more if the load asks for them, when
 //
-//   - the mean penalty per second is above what a server costs per second (PAPERS §2.5), or
+//   - the mean penalty per second is above what a server costs per second (PAPERS §2.5), over
+//     Hold periods and over half a cooldown: a burst that cost less than a server will before
+//     it can be turned off again calls for none, or
 //   - the potential penalty of what waits is above Critical (PAPERS §2.5), or
 //   - with Forecast, the load that is expected while a server starts does not fit what runs.
 //
@@ -41,7 +43,8 @@
 //   - After a change of how many run, there is none for Cooldown, whichever way. Only a real
 //     change starts it.
 //   - A server that was turned on is not turned off within Cooldown, nor the other way round.
-//   - Figures are means over Hold periods; for off also over a longer time.
+//   - Figures are means over Hold periods; the penalty must also be above the cost, and the
+//     load below the ceiling, in means over a part of a cooldown.
 //
 // Two things pass the cooldown, because they keep a number instead of changing it: a server
 // in place of one that failed, and servers up to Least.

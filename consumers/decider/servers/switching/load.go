@@ -9,6 +9,10 @@ const (
 	recovery = 12 * 3600.0
 	// steadiness is the weight of a period in a zone's mean time in service.
 	steadiness = 0.1
+	// quick and calm are over how many cooldowns penalties and the load are smoothed, to be
+	// turned on and off by: a burst that costs less than a server will is none to turn one
+	// on for, and a lull that is shorter than it would be off none to turn one off in.
+	quick, calm = 0.5, 1.0
 )
 
 // sums are what the history says of a zone.
@@ -136,11 +140,15 @@ func (r *Rule) learn(o *Observation, f *Figures) {
 		r.weigh(o)
 		return
 	}
-	part := seconds(r.opts.Period) / max(r.spanned(), seconds(r.opts.Cooldown)/4)
 	if m.level < 0 {
 		m.level = f.Offered
 	}
-	m.level += float64(min(1, part) * (f.Offered - m.level))
+	m.level += float64(r.part(calm) * (f.Offered - m.level))
+	var accrued float64
+	for z := range o.Zones {
+		accrued += o.Zones[z].Penalty
+	}
+	m.pain += float64(r.part(quick) * (accrued/seconds(r.opts.Period) - m.pain))
 	r.raise(o, f)
 	f.Ceiling = m.ceiling
 	if r.opts.Forecast {
@@ -149,6 +157,13 @@ func (r *Rule) learn(o *Observation, f *Figures) {
 	}
 	r.idle(o, f)
 	r.weigh(o)
+}
+
+// part is the weight of a period in a mean over about so many cooldowns, or Hold periods if
+// they are longer.
+func (r *Rule) part(cooldowns float64) float64 {
+	hold := float64(r.opts.Hold) * seconds(r.opts.Period)
+	return min(1, seconds(r.opts.Period)/max(hold, cooldowns*seconds(r.opts.Cooldown)))
 }
 
 // raise lets the ceiling rise: by itself, and faster where it is passed without penalties.

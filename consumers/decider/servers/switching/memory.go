@@ -8,11 +8,13 @@ type Memory struct {
 	want    int64 // how many are to run, 0: not decided yet
 	quiet   int64 // periods running in which one could have been turned off
 	ceiling float64
-	level   float64 // load in places, smoothed over a longer time than history; below 0: not known
-	servers []serverMemory
-	zones   []zoneMemory
-	history []period // of the last Hold periods, oldest first
-	season  season
+	// Smoothed over a longer time than history: the load in places, below 0 where it is not
+	// known, and the penalty per second.
+	level, pain float64
+	servers     []serverMemory
+	zones       []zoneMemory
+	history     []period // of the last Hold periods, oldest first
+	season      season
 	// figures of the last observation: they follow from the rest and what came in.
 	figures Figures
 }

@@ -17,8 +17,9 @@ const (
 	dayPart, weekPart = 0.3, 0.5
 	// ofWeek is the weight of the week's part beside the day's, once there is one.
 	ofWeek = 0.7
-	// errorPart is the weight of a new error in the mean of errors.
-	errorPart = 0.05
+	// errorPart is the weight of a new error in the mean of errors: that of half a day, so
+	// that a calm night does not let a bad day be forgotten.
+	errorPart = 2.0 / mostBins
 	// goodEnough is the error, relative to the load, up to which a forecast counts even if
 	// it is no better than none.
 	goodEnough = 0.1

@@ -28,10 +28,12 @@ type world struct {
 	load    []Load
 	weights []float64
 
+	lag  int // how many seconds old the loads are that the rule sees
+	late [][]Load
+
 	arrived, served, penalty, cost float64
 	events                         []change
 	least                          int
-	steps                          func(o *Observation, d *Decision)
 }
 
 // change is a server that was turned on or off.
@@ -91,9 +93,6 @@ func (w *world) second() {
 	w.least = min(w.least, running)
 	o := w.observe()
 	d := w.rule.Step(o)
-	if w.steps != nil {
-		w.steps(&o, &d)
-	}
 	w.apply(&d)
 	w.now++
 }
@@ -155,7 +154,13 @@ func (w *world) observe() Observation {
 	for i := range w.busy {
 		w.load[w.opts.Servers[i].Zone].InService += float64(len(w.busy[i]))
 	}
-	return Observation{At: int64(w.now+1) * int64(time.Second), Zones: w.load, Servers: append([]State(nil), w.state...), Gauged: true}
+	seen := w.load
+	if w.lag > 0 {
+		w.late = append(w.late, append([]Load(nil), w.load...))
+		seen = w.late[max(0, len(w.late)-1-w.lag)]
+		w.late = w.late[max(0, len(w.late)-1-w.lag):]
+	}
+	return Observation{At: int64(w.now+1) * int64(time.Second), Zones: seen, Servers: append([]State(nil), w.state...), Gauged: true}
 }
 
 func (w *world) apply(d *Decision) {
@@ -192,11 +197,11 @@ func day(low, high float64) func(int) float64 {
 	}
 }
 
-// equal are n servers of 16 places in so many zones, in turn.
-func equal(n, zones int) []Server {
+// small are n servers of 4 places in so many zones, in turn.
+func small(n, zones int) []Server {
 	out := make([]Server, n)
 	for i := range out {
-		out[i] = Server{Zone: i % zones, Slots: 16}
+		out[i] = Server{Zone: i % zones, Slots: 4}
 	}
 	return out
 }
