@@ -287,6 +287,7 @@ func TestMIsNeverExceeded(t *testing.T) {
 				m.run(time.Duration(m.rnd.Int64N(int64(8*time.Second))), 0.3)
 				d.cut = false
 				m.note("%s is back", d.name)
+				m.run(500*time.Millisecond, 0.3) // before anything else happens to the bus
 			case "outage":
 				m.away = true
 				m.note("outage")
