@@ -36,7 +36,10 @@ func (w *decision) coder(i int) *control.Command {
 			return nil
 		}
 		code = RolledBack
-	} else if table, code, share = w.change(s, table); code == "" {
+	} else if table, code, share = w.change(i, table); code == Held {
+		w.reasons.Add(Held, name, map[string]any{"change": rounded(share), "windows": s.hold(&t.config)}, "the last table is too young for another one")
+		return nil
+	} else if code == "" {
 		w.reasons.Count(NoChange, 1, "coders of which no threshold has changed enough for another table")
 		return nil
 	}
@@ -44,6 +47,9 @@ func (w *decision) coder(i int) *control.Command {
 	if hash == s.standing.Refused {
 		w.reasons.Add(Refused, name, nil, "this very table was refused; it is not sent again until it changes")
 		return nil
+	}
+	if code != Renewed && code != RolledBack {
+		s.step(&t.config, t.state.now)
 	}
 	if w.in.Acts() {
 		s.note(t.state.now, code, table, hash)
@@ -57,22 +63,30 @@ func (w *decision) coder(i int) *control.Command {
 
 // change returns the table to send and why; without a reason there is none to send.
 // What was advised already is not advised again before it changes.
-func (w *decision) change(s *coder, table *control.CodingTable) (send *control.CodingTable, code string, share float64) {
+func (w *decision) change(i int, table *control.CodingTable) (send *control.CodingTable, code string, share float64) {
+	s := &w.t.state.coders[i]
 	now := s.inForce()
 	if len(s.advice) > 0 && !w.in.Acts() {
 		now = s.advice[0].table
 	}
-	if now == nil {
+	switch {
+	case now != nil:
+	case s.untold():
+		return w.t.believed(i), FirstTable, 0 // what one window leaves open may be far off
+	default:
 		return table, FirstTable, 0
 	}
 	share, shape := apart(now, table)
 	switch {
 	case shape:
 		return table, PolicyChanged, share
-	case share > w.t.config.Change:
+	case share > w.t.config.Change && !s.held(&w.t.config, w.t.state.now):
 		return table, ModelChanged, share
 	case w.in.Acts() && s.sent != noTime && w.t.state.now-s.sent >= w.t.config.TTL.Microseconds()/2:
 		return now, Renewed, 0
+	}
+	if share > w.t.config.Change {
+		return nil, Held, share
 	}
 	return nil, "", share
 }

@@ -47,9 +47,21 @@
 // Nothing expires: a fit that is old is better than none, and what a store is asked
 // decides only speed and price, never whether data are whole.
 //
+// # When a store becomes another one
+//
+// The tasks of the newest window are compared with the fit, of sizes that were there before
+// (fit.Against). When the time beyond the fixed part is one and a half times as long as the
+// fit has it, or as short, by eight standard deviations of chance, the fit stands until the
+// next window (Suspect). If that is off in the same direction all windows before the two are
+// forgotten (Shifted), so that the fit is of the new store alone, and its table waits for
+// nothing; else the one window was a pause, and is left out.
+//
 // # What keeps it from flapping
 //
-// A fit rests on History windows, and changes below Change are no command. A table
+// A fit rests on History windows, and changes below Change are no command. While the first
+// window leaves some of the delays open, the first table is that of the configuration's
+// models. Another one waits: 1, 2, 4, 8, … windows after the one before, three times that
+// until samples have told all once, at most History (Held). A table
 // that everyone who answered refused or could not apply is not sent again until it
 // changes (P37); the one before it is in force. After three of them in a row the
 // outcomes contradict the policy, which then only advises.

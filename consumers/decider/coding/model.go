@@ -15,6 +15,13 @@ func (w *decision) fits(i int) {
 		var all []cell
 		fitted := false
 		for j, store := range x.members() {
+			switch w.shifted(x, store, op, &s.members[j].ops[op]) {
+			case suspect:
+				continue
+			case another:
+				s.shifted = true
+			case asBefore:
+			}
 			cells := together(s.members[j].ops[op].history)
 			all = append(all, cells...)
 			fitted = w.fit(x, store, op, s.sizes[op], &s.members[j].ops[op], cells) || fitted
@@ -29,10 +36,7 @@ func (w *decision) fits(i int) {
 // stands. Requests have that size (MB) so far.
 func (w *decision) fit(x *Coder, store string, op int, size float64, o *operation, cells []cell) bool {
 	name := x.Name
-	points := make([]fit.Point, len(cells))
-	for j, c := range cells {
-		points[j] = fit.Point{MB: float64(c.bytes) / float64(c.tasks) / 1e6, LeastMB: float64(max(c.smallest, 0)) / 1e6, Least: c.least, Done: c.done, Cancelled: c.cancelled}
-	}
+	points := pointsOf(cells)
 	prior := o.model
 	doubts := w.t.doubts(x, o, cells, size)
 	if doubts {
@@ -55,6 +59,15 @@ func (w *decision) fit(x *Coder, store string, op int, size float64, o *operatio
 		w.reasons.Add(Untold, name, map[string]any{"store": store, "op": opNames[op]}, "%ss: sizes are too alike to tell %s apart: the last fit stands for what they leave open", opNames[op], strings.Join(r.Untold, ", "))
 	}
 	return true
+}
+
+// pointsOf are the tasks of cells as package fit takes them.
+func pointsOf(cells []cell) []fit.Point {
+	points := make([]fit.Point, len(cells))
+	for j, c := range cells {
+		points[j] = fit.Point{MB: float64(c.bytes) / float64(c.tasks) / 1e6, LeastMB: float64(max(c.smallest, 0)) / 1e6, Least: c.least, Done: c.done, Cancelled: c.cancelled}
+	}
+	return points
 }
 
 // mostDoubts is where doubt ends.

@@ -12,7 +12,10 @@ const (
 	Fitted              = "Fitted"        // the delays that the samples show, with their intervals
 	Untold              = "Untold"        // parameters that the samples do not tell: the last fit stands
 	InsufficientSamples = "InsufficientSamples"
+	Suspect             = "Suspect"     // a window is of other delays: the next one tells
+	Shifted             = "Shifted"     // a store has become another one: what came before is forgotten
 	NoChange            = "NoChange"    // no threshold has changed enough
+	Held                = "Held"        // one has, but the last table is too young
 	Priced              = "Priced"      // what a million reads cost
 	PriceCapped         = "PriceCapped" // the price of reads allows fewer requests than the cap on them
 	FailedTasks         = "FailedTasks" // tasks that failed, which say nothing of the delay
@@ -32,8 +35,8 @@ const (
 
 // codes is the order of reasons in a record.
 var codes = []string{
-	IncompleteWindow, Observing, Frozen, BadRow, UnknownStore, UnknownCoder, Unseen, FailedTasks, Background, Waiting, InsufficientSamples, Fitted, Untold, PriceCapped, Priced,
-	FirstTable, PolicyChanged, ModelChanged, Renewed, RolledBack, NoChange, NoEarlierTable, Refused, PromisesBroken,
+	IncompleteWindow, Observing, Frozen, BadRow, UnknownStore, UnknownCoder, Unseen, FailedTasks, Background, Waiting, InsufficientSamples, Suspect, Shifted, Fitted, Untold, PriceCapped, Priced,
+	FirstTable, PolicyChanged, ModelChanged, Renewed, RolledBack, NoChange, Held, NoEarlierTable, Refused, PromisesBroken,
 }
 
 // mostScoped is how many reasons of a code stand by themselves; the rest is counted

@@ -17,7 +17,7 @@ import (
 const mostTasks = 1 << 40
 
 // format is that of snapshots, with its version.
-var format = statecode.Format{Magic: "penstock/coding/2\n", Fault: ErrSnapshot}
+var format = statecode.Format{Magic: "penstock/coding/3\n", Fault: ErrSnapshot}
 
 func codeBins(c *statecode.Coder, b *window.Bins) {
 	statecode.ListOrNil(c, &b.Index, func(v *uint16) {
@@ -68,13 +68,14 @@ func codeOperation(c *statecode.Coder, o *operation) {
 	c.Bool(&o.fitted)
 	c.Bool(&o.told)
 	c.Int(&o.doubts)
+	c.Int(&o.off)
 	for i := range o.intervals {
 		codeInterval(c, &o.intervals[i])
 	}
 	statecode.ListOrNil(c, &o.untold, c.Text)
 	c.Int(&o.samples)
 	m := o.model
-	if c.Err() == nil && (m.Validate() != nil && !o.fitted || min(m.Delta, m.DeltaPerMB, m.Psi, m.PsiPerMB) < 0 || o.samples < 0 || o.samples > mostTasks || o.doubts < 0 || o.doubts > mostDoubts) {
+	if c.Err() == nil && (m.Validate() != nil && !o.fitted || min(m.Delta, m.DeltaPerMB, m.Psi, m.PsiPerMB) < 0 || o.samples < 0 || o.samples > mostTasks || o.doubts < 0 || o.doubts > mostDoubts || abs(o.off) >= shiftWindows) {
 		c.Fail("a model that isn't one")
 	}
 }
@@ -119,6 +120,12 @@ func codeCoder(c *statecode.Coder, s *coder) {
 		}
 	}
 	c.Int(&s.sent)
+	c.Int(&s.changed)
+	c.Int(&s.steps)
+	c.Bool(&s.shifted)
+	if c.Err() == nil && (s.steps < 0 || s.steps > mostSteps) {
+		c.Fail("steps that aren't")
+	}
 	for _, p := range []*uint64{&s.standing.Epoch, &s.standing.Done, &s.standing.Bad} {
 		c.Uint(p)
 	}

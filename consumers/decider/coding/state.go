@@ -43,6 +43,8 @@ type operation struct {
 	fitted  bool  // the model is not the configuration's any more
 	told    bool  // the samples of some fit left no parameter open
 	doubts  int64 // windows whose fit was begun in doubt, and told nothing
+	// off is how many of the last windows on end were slower than the fit, below 0: faster.
+	off int64
 	// intervals, untold and samples are those of the last fit.
 	intervals [4]fit.Interval
 	untold    []string
@@ -64,6 +66,9 @@ type coder struct {
 	members  []member
 	sizes    [ops]float64      // MB of a request
 	sent     int64             // end of the window of the last table, noTime: none
+	changed  int64             // end of the window of the last other table or advice
+	steps    int64             // how many of them followed each other, see held
+	shifted  bool              // a store has become another one since
 	standing standing.Standing // what executors made of its tables
 	advice   []past            // the last advice since the last table, if any
 	last     string            // hash of the last table sent
@@ -97,7 +102,7 @@ func newState(c *Config) *state {
 
 func newCoder(c *Config, i int) coder {
 	x := &c.Coders[i]
-	s := coder{seen: noTime, sent: noTime, members: make([]member, len(x.members()))}
+	s := coder{seen: noTime, sent: noTime, changed: noTime, members: make([]member, len(x.members()))}
 	for op := range ops {
 		s.sizes[op] = c.SizeMB
 		for j := range s.members {
