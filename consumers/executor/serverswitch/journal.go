@@ -1,10 +1,12 @@
 package serverswitch
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -37,6 +39,8 @@ type memo struct {
 	Tries int       `json:"tries,omitempty"`
 	Next  time.Time `json:"next,omitzero"`
 	Fault string    `json:"fault,omitempty"`
+	// Unsure is set of a draining server that is only taken for one that runs.
+	Unsure bool `json:"unsure,omitempty"`
 	// Cut says what was left when a drain ended at its deadline.
 	Cut string `json:"cut,omitempty"`
 }
@@ -77,7 +81,10 @@ const (
 // journal is the book on disk, in a folder that one process has.
 type journal struct {
 	lock *os.File
-	file wholefile.JSON[*book]
+
+	mu   sync.Mutex // of all below: held while the file is written
+	file wholefile.JSON[json.RawMessage]
+	upto uint64 // the version of the book that is on disk
 }
 
 // openJournal locks the folder and reads what is there. ErrInUse, ErrJournal.
@@ -92,8 +99,12 @@ func openJournal(folder string) (*journal, *book, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w: %w", folder, ErrInUse, err), lock.Close())
 	}
-	j := &journal{lock: lock, file: wholefile.JSON[*book]{Name: filepath.Join(folder, journalName)}}
-	b, some, err := j.file.Read()
+	j := &journal{lock: lock, file: wholefile.JSON[json.RawMessage]{Name: filepath.Join(folder, journalName)}}
+	raw, some, err := j.file.Read()
+	var b *book
+	if err == nil && some {
+		err = json.Unmarshal(raw, &b)
+	}
 	switch {
 	case err == nil && some && (b == nil || b.Version != journalVersion):
 		err = fmt.Errorf("%s: expected version %d", j.file.Name, journalVersion)
@@ -110,5 +121,27 @@ func openJournal(folder string) (*journal, *book, error) {
 	return j, b, nil
 }
 
-// close gives the folder free.
-func (j *journal) close() error { return j.lock.Close() }
+// keep returns once a version of the book is on disk, or a later one. Those who come while
+// the file is written share the next write. read returns the book's latest version.
+func (j *journal) keep(version uint64, read func() (json.RawMessage, uint64, error)) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.upto >= version {
+		return nil
+	}
+	b, upto, err := read()
+	if err == nil {
+		err = j.file.Keep(b)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrJournal, err)
+	}
+	j.upto = upto
+	return nil
+}
+
+// close gives the folder free. The lock is taken off by name: a program that is being
+// started at this instant has a copy of the descriptor until it runs.
+func (j *journal) close() error {
+	return errors.Join(syscall.Flock(int(j.lock.Fd()), syscall.LOCK_UN), j.lock.Close())
+}

@@ -29,8 +29,15 @@ func TestProbe(t *testing.T) {
 		path, url string
 		ready     bool
 	}{
-		{"", s.URL, true}, {"", closed.URL, false}, {"/health", s.URL + "/base", true}, {"health", s.URL + "/base/", true}, {"/", s.URL, false},
-		{"/moved", s.URL + "/base", false}, {"/health", closed.URL, false}, {"/health", "", false}, {"", ":", false},
+		{"", s.URL, true},
+		{"", closed.URL, false},
+		{"/health", s.URL + "/base", true},
+		{"health", s.URL + "/base/", true},
+		{"/", s.URL, false},
+		{"/moved", s.URL + "/base", false},
+		{"/health", closed.URL, false},
+		{"/health", "", false},
+		{"", ":", false},
 	} {
 		err := Probe(nil, x.path)(t.Context(), Server{Name: "a", URL: x.url})
 		if (err == nil) != x.ready || err != nil && !errors.Is(err, errNotReady) && !errors.Is(err, ErrOptions) {

@@ -188,9 +188,7 @@ func TestResume(t *testing.T) {
 	g.past = []sent{{table(2, "a c/b"), now}, {table(3, "a c/b"), now}, {advice, now}}
 	g.begin()
 	g.runOnly()
-	for range 3 {
-		g.in("a", On)
-	}
+	g.in("a", On)
 	if err := g.w.Resume(g.ctx, g.answer); err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +275,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestNoJournal: a step that can't be noted is not taken, and a table neither.
+// TestNoJournal: a step that can't be noted is not taken, and a table comes again.
 func TestNoJournal(t *testing.T) {
 	t.Parallel()
 	m := newMachines("a", "b")
@@ -302,20 +300,78 @@ func TestNoJournal(t *testing.T) {
 	if err := g.w.Apply(g.ctx, table(2, "b/a"), g.answer); !errors.Is(err, ErrJournal) || !errors.Is(err, executor.ErrAgain) {
 		t.Errorf("a table: %v", err)
 	}
-	g.expect("nothing is noted", nil, nil)
+	if told := m.hooks(); len(told) > 0 {
+		t.Errorf("nothing is noted, and hooks were called: %v", told)
+	}
 	if err := os.RemoveAll(name); err != nil {
 		t.Fatal(err)
 	}
 	if err := wait1(t, done); err != nil {
 		t.Fatal(err)
 	}
-	g.expect("all is noted", []string{"off b"}, []string{"1 done"})
+	g.apply(2, "b/a") // it comes again
+	g.expect("all is noted", []string{"off a"}, []string{"1 refused", "2 done"})
 	var kept book
 	b, err := os.ReadFile(name)
 	if err == nil {
 		err = json.Unmarshal(b, &kept)
 	}
-	if err != nil || kept.Sites[site1].Servers["b"].Phase != Off {
+	if err != nil || kept.Sites[site1].Servers["a"].Phase != Off {
 		t.Errorf("%s, %v", b, err)
+	}
+}
+
+// TestStoppedAtOnce: a Run that ends before it has begun tells those who wait, too; and a
+// turn that is lost cuts hooks off.
+func TestStoppedAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		g := open(t, newMachines("a"), "a b", nil)
+		done := g.send(1, "a b/")
+		ctx, cancel := context.WithCancel(g.ctx)
+		cancel()
+		if err := g.w.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := wait1(t, done); !errors.Is(err, ErrStopped) {
+			t.Error(err)
+		}
+	}
+	m := newMachines("a")
+	m.hang["on b"] = make(chan struct{})
+	g := open(t, m, "a b", nil)
+	if err := g.w.Resume(g.ctx, g.answer); err != nil {
+		t.Fatal(err)
+	}
+	ctx, lose := context.WithCancelCause(g.ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- g.w.Run(ctx) }()
+	done := g.send(1, "a b/")
+	wait1(t, m.called)
+	lose(ErrTurn)
+	if err := wait1(t, ended); err != nil {
+		t.Error(err)
+	}
+	_ = wait1(t, done)
+	g.expect("cut off", nil, nil)
+	if s := g.w.State()[0].Servers[1]; s.Phase != Starting || s.Tries != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestUnsure: a server that nobody knew of, and that was to be stopped, is turned on when
+// it is wanted on after all: it may not run.
+func TestUnsure(t *testing.T) {
+	t.Parallel()
+	m := newMachines("b")
+	m.blind = true
+	m.running["a"] = 1
+	g := open(t, m, "a b", nil).run()
+	first := g.send(1, "b/a")
+	g.in("a", Draining)
+	g.apply(2, "a b/")
+	_ = wait1(t, first)
+	if got := g.m.hooks(); !slices.Equal(got, []string{"on a"}) {
+		t.Errorf("hooks %v", got)
 	}
 }

@@ -36,7 +36,6 @@ func (w *Switch) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-ended:
-			return
 		}
 		close(w.stopping)
 		if errors.Is(context.Cause(ctx), ErrTurn) {
@@ -63,8 +62,10 @@ func (w *Switch) watch(ctx context.Context, s *site) {
 		w.mu.Lock()
 		p, now, changed := s.page, w.o.Clock.Now(), s.changed
 		if p.Epoch > 0 && !p.Lapsed && !now.Before(p.Until) {
-			w.lapse(s)
-			changed = s.changed
+			change := w.lapse(s)
+			w.mu.Unlock()
+			_ = w.keep(change) // else it lapses again after a restart
+			continue
 		}
 		var wake time.Time
 		if p.Epoch > 0 && !p.Lapsed {
@@ -91,13 +92,13 @@ func (w *Switch) watch(ctx context.Context, s *site) {
 }
 
 // lapse has the default take the place of a table. The lock is held.
-func (w *Switch) lapse(s *site) {
+func (w *Switch) lapse(s *site) (change uint64) {
 	s.page.Lapsed = true
-	_ = w.keep() // else it lapses again after a restart
 	w.o.Metrics.Count(Lapsed, "", 1)
 	w.o.Logger.Warn().Str("site", s.name).Uint64("epoch", s.page.Epoch).Str("then", string(w.o.Expired)).Msg("the ttl of the table of servers is over")
 	s.decide()
 	s.settle(true)
+	return w.changed()
 }
 
 // rest waits for a signal, or until an instant unless that is zero.
@@ -175,19 +176,16 @@ func (w *Switch) ask(ctx context.Context, s *site, u *unit) {
 	if ctx.Err() != nil {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	now, before := w.o.Clock.Now(), u.memo.Phase
-	u.asked, u.seen, u.power = true, now, power
-	w.saw(u, power, running, now)
-	if before != u.memo.Phase {
-		if before == On || before == Off {
+	w.end(s, u, func(m *memo, now time.Time) {
+		before := m.Phase
+		u.asked, u.seen, u.power = true, now, power
+		w.saw(u, power, running, now)
+		drifted := before != m.Phase && (before == On || before == Off)
+		if drifted {
 			w.o.Metrics.Count(Drifted, power.String(), 1)
 			w.o.Logger.Warn().Str("site", s.name).Str("server", u.Name).Stringer("power", power).Msg("a server is other than it was left")
 		}
-		_ = w.keep() // it would be asked again
-	}
-	s.settle(false)
+	})
 }
 
 // saw brings a server's phase to what it was found to be.

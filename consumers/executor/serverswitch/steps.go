@@ -13,30 +13,44 @@ import (
 // lock: a later table may have come since the step was planned.
 func (w *Switch) begin(s *site, u *unit, planned step, edit func(m *memo, now time.Time)) bool {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	now := w.o.Clock.Now()
 	if next, _ := s.plan(u, now, w.o.Every); next != planned {
+		w.mu.Unlock()
 		return false
 	}
 	before := *u.memo
 	edit(u.memo, now)
-	if w.keep() != nil {
-		*u.memo = before
-		u.look = now.Add(w.o.Pause)
-		return false
+	change := w.edited(s, u, &before)
+	w.mu.Unlock()
+	if w.keep(change) == nil {
+		return true
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	*u.memo = before
+	u.look = now.Add(w.o.Pause)
 	s.settle(false)
-	return true
+	return false
 }
 
 // end notes what has become of a step. If that can't be kept it will be done again after
 // a crash.
 func (w *Switch) end(s *site, u *unit, edit func(m *memo, now time.Time)) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	before := *u.memo
 	edit(u.memo, w.o.Clock.Now())
-	_ = w.keep()
+	change := w.edited(s, u, &before)
+	w.mu.Unlock()
+	_ = w.keep(change)
+}
+
+// edited sees what a change of a server's memo comes to; 0 for none. The lock is held.
+func (w *Switch) edited(s *site, u *unit, before *memo) (change uint64) {
 	s.settle(false)
+	if *u.memo == *before {
+		return 0
+	}
+	return w.changed()
 }
 
 // fail counts a failure; the next try is due after a pause that grows. The phase stays.
@@ -134,8 +148,9 @@ func (w *Switch) warm(ctx context.Context, s *site, u *unit) {
 // drain begins a drain.
 func (w *Switch) drain(s *site, u *unit) {
 	w.begin(s, u, drain, func(m *memo, now time.Time) {
+		unsure := m.Phase != On && m.Phase != Warming
 		m.enter(Draining, now)
-		m.Until = now.Add(w.o.Drain)
+		m.Unsure, m.Until = unsure, now.Add(w.o.Drain)
 		u.detail = ""
 	})
 }
@@ -214,6 +229,10 @@ func (w *Switch) undrain(ctx context.Context, s *site, u *unit) {
 	w.end(s, u, func(m *memo, now time.Time) {
 		if err != nil {
 			w.fail(m, err, now)
+			return
+		}
+		if m.Unsure {
+			m.enter(Starting, now)
 			return
 		}
 		m.enter(Warming, now)

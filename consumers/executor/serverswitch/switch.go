@@ -2,6 +2,7 @@ package serverswitch
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,8 +21,9 @@ type Switch struct {
 	journal  *journal
 	stopping chan struct{} // closed when Run is being stopped
 
-	mu     sync.Mutex // of all below, of sites and of the journal
+	mu     sync.Mutex // of all below, and of sites; never held while waiting
 	book   *book
+	latest uint64 // version of the book: one more with each change
 	sites  map[string]*site
 	answer executor.Answer // of the executor that has resumed last
 	begun  bool
@@ -95,12 +97,25 @@ func (w *Switch) Close() error { return w.journal.close() }
 // Kind is servers.
 func (w *Switch) Kind() control.Kind { return control.Servers }
 
-// keep writes the journal. The lock is held.
-func (w *Switch) keep() error {
-	if err := w.journal.file.Keep(w.book); err != nil {
+// changed numbers a change of the book, for keep. The lock is held.
+func (w *Switch) changed() uint64 {
+	w.latest++
+	return w.latest
+}
+
+// keep returns once a change is in the journal on disk. The lock is not held. ErrJournal,
+// with executor.ErrAgain.
+func (w *Switch) keep(change uint64) error {
+	err := w.journal.keep(change, func() (json.RawMessage, uint64, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		b, err := json.Marshal(w.book)
+		return b, w.latest, err
+	})
+	if err != nil {
 		w.o.Metrics.Count(Unkept, "", 1)
 		w.o.Logger.Error().Err(err).Msg("the journal of the server switch can't be written: what it was for waits")
-		return fmt.Errorf("%w: %w", ErrJournal, err)
+		return errors.Join(err, executor.ErrAgain)
 	}
 	return nil
 }
@@ -121,26 +136,26 @@ func (w *Switch) Resume(ctx context.Context, answer executor.Answer) error {
 	if err != nil {
 		return fmt.Errorf("tables of before: %w", err)
 	}
+	return w.keep(w.resume(last, until, answer))
+}
+
+func (w *Switch) resume(last map[string]*control.Command, until map[string]time.Time, answer executor.Answer) (change uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.o.Clock.Now()
+	w.answer = answer
 	for name, s := range w.sites {
 		c := last[name]
 		if c != nil && c.Epoch > s.page.Epoch && until[name].After(now) && s.check(c.Servers) == nil {
-			if err := w.adopt(s, c, until[name]); err != nil {
-				return err
-			}
+			change = w.adopt(s, c, until[name])
 			if !s.resumed {
 				s.doubt()
 			}
 		}
-	}
-	w.answer = answer
-	for _, s := range w.sites {
 		s.resumed = true
 		s.settle(true)
 	}
-	return nil
+	return change
 }
 
 // doubt has what servers are be found out again.
@@ -163,16 +178,12 @@ func (s *site) check(t *control.ServersTable) error {
 	return nil
 }
 
-// adopt makes a table the wanted one, if the journal takes it. The lock is held.
-func (w *Switch) adopt(s *site, c *control.Command, until time.Time) error {
-	before := *s.page
+// adopt makes a table the wanted one. Nothing is done for it before it is in the journal:
+// that is kept as a whole. The lock is held.
+func (w *Switch) adopt(s *site, c *control.Command, until time.Time) (change uint64) {
 	p := s.page
 	p.Epoch, p.On, p.Off, p.Began, p.Until = c.Epoch, c.Servers.On, c.Servers.Off, w.o.Clock.Now(), until
 	p.Lapsed, p.Answered = false, ""
-	if err := w.keep(); err != nil {
-		*p = before
-		return errors.Join(err, executor.ErrAgain)
-	}
 	for _, u := range s.units {
 		if u.memo.Phase == Off {
 			u.memo.Cut = "" // it was said of an earlier table
@@ -180,7 +191,7 @@ func (w *Switch) adopt(s *site, c *control.Command, until time.Time) error {
 	}
 	s.decide()
 	s.settle(true)
-	return nil
+	return w.changed()
 }
 
 // Apply makes a table wanted, waits until its servers are as it wants them, or have
@@ -188,14 +199,15 @@ func (w *Switch) adopt(s *site, c *control.Command, until time.Time) error {
 // ErrJournal with executor.ErrAgain.
 func (w *Switch) Apply(ctx context.Context, c *control.Command, answer executor.Answer) error {
 	o := control.Outcome{Scope: c.Scope, Epoch: c.Epoch, Target: control.SwitchTarget}
-	s, err := w.admit(ctx, c, &o)
+	s, change, err := w.admit(ctx, c, &o)
+	if err == nil {
+		err = w.keep(change)
+	}
+	if err == nil && s != nil {
+		err = w.await(ctx, s, &o)
+	}
 	if err != nil {
 		return err
-	}
-	if s != nil {
-		if err := w.await(ctx, s, &o); err != nil {
-			return err
-		}
 	}
 	if err := answer(ctx, o); err != nil {
 		return err
@@ -208,14 +220,14 @@ func (w *Switch) Apply(ctx context.Context, c *control.Command, answer executor.
 
 // admit takes a command in. It returns the site whose table it has become, or was before;
 // else its outcome is known.
-func (w *Switch) admit(ctx context.Context, c *control.Command, o *control.Outcome) (*site, error) {
+func (w *Switch) admit(ctx context.Context, c *control.Command, o *control.Outcome) (s *site, change uint64, err error) {
 	until, err := executor.OverBy(ctx, c, w.o.Clock)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.sites[c.Scope]
+	s = w.sites[c.Scope]
 	switch {
 	case s == nil:
 		o.Status, o.Reason = control.Advised, control.NotConcerned
@@ -226,18 +238,18 @@ func (w *Switch) admit(ctx context.Context, c *control.Command, o *control.Outco
 	case c.Epoch == s.page.Epoch && s.page.Answered == control.Done:
 		o.Status = control.AlreadyApplied
 	case c.Epoch == s.page.Epoch:
-		return s, nil
+		return s, w.latest, nil // it may have come before and not have been kept
 	case c.Epoch == s.refused:
 		o.Status, o.Reason = control.Failed, s.fault
 	default:
 		if err := s.check(c.Servers); err != nil {
 			s.refused, s.fault = c.Epoch, err.Error()
 			o.Status, o.Reason = control.Failed, s.fault
-			return nil, nil
+			return nil, 0, nil
 		}
-		return s, w.adopt(s, c, until)
+		return s, w.adopt(s, c, until), nil
 	}
-	return nil, nil
+	return nil, 0, nil
 }
 
 const olderEpoch = "older-epoch"
@@ -278,12 +290,14 @@ func (w *Switch) await(ctx context.Context, s *site, o *control.Outcome) error {
 // has it answered again, which the bus knows.
 func (w *Switch) answered(s *site, o *control.Outcome) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	change := uint64(0)
 	if s.page.Epoch == o.Epoch {
 		s.page.Answered = o.Status
-		_ = w.keep()
+		change = w.changed()
 		s.settle(false)
 	}
+	w.mu.Unlock()
+	_ = w.keep(change)
 }
 
 // Decline answers a table without carrying it out.

@@ -232,8 +232,10 @@ func TestPartial(t *testing.T) {
 		t.Error("of none")
 	}
 	want := []ServerState{
-		{Server: "a", Backend: "machines", Wanted: "off", Phase: Off, Observed: "off"}, {Server: "b", Backend: "machines", Phase: Warming, Observed: "on"},
-		{Server: "c", Backend: "machines", Phase: Off, Observed: "off"}, {Server: "d", Backend: "none", Wanted: "on", Phase: Unknown, Observed: "unseen"},
+		{Server: "a", Backend: "machines", Wanted: "off", Phase: Off, Observed: "off"},
+		{Server: "b", Backend: "machines", Phase: Warming, Observed: "on"},
+		{Server: "c", Backend: "machines", Phase: Off, Observed: "off"},
+		{Server: "d", Backend: "none", Wanted: "on", Phase: Unknown, Observed: "unseen"},
 		{Server: "e", Backend: "none", Phase: Unknown, Observed: "unseen"},
 	}
 	g.in("b", On)

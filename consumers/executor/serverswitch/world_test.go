@@ -139,7 +139,7 @@ func (m *machines) hooks() []string {
 
 // world is a switch over machines.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	m      *machines
 	o      Options
 	w      *Switch
@@ -184,7 +184,7 @@ func (c *counts) of(what string) int64 {
 }
 
 // open makes a switch of servers at the site; nothing runs yet. edit changes its options.
-func open(t *testing.T, m *machines, servers string, edit func(o *Options)) *world {
+func open(t testing.TB, m *machines, servers string, edit func(o *Options)) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), generous)
 	t.Cleanup(cancel)
@@ -352,7 +352,7 @@ func (g *world) expect(what string, hooks, answers []string) {
 	})
 }
 
-func wait1[T any](t *testing.T, c <-chan T) T {
+func wait1[T any](t testing.TB, c <-chan T) T {
 	t.Helper()
 	select {
 	case v := <-c:

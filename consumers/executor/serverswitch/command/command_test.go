@@ -177,7 +177,10 @@ func TestFails(t *testing.T) {
 		}
 	}
 	for _, o := range []command.Options{
-		{}, {On: []string{"x"}}, {On: []string{""}, Off: []string{"x"}}, {On: []string{"x"}, Off: []string{"x"}, Timeout: -1},
+		{},
+		{On: []string{"x"}},
+		{On: []string{""}, Off: []string{"x"}},
+		{On: []string{"x"}, Off: []string{"x"}, Timeout: -1},
 		{On: []string{"x"}, Off: []string{"x"}, Status: []string{""}},
 	} {
 		if _, err := command.New(o); !errors.Is(err, command.ErrOptions) {

@@ -229,8 +229,12 @@ func TestFails(t *testing.T) {
 		}
 	}
 	for _, o := range []haproxy.Options{
-		{}, {Address: "x:1"}, {Address: "x:1", Backend: "a b"}, {Address: "x:1", Backend: "b", Timeout: -1},
-		{Address: "x:1", Backend: "b", Names: map[string]string{"a": "no name"}}, {Address: "unix:", Backend: "b"},
+		{},
+		{Address: "x:1"},
+		{Address: "x:1", Backend: "a b"},
+		{Address: "x:1", Backend: "b", Timeout: -1},
+		{Address: "x:1", Backend: "b", Names: map[string]string{"a": "no name"}},
+		{Address: "unix:", Backend: "b"},
 	} {
 		if _, err := haproxy.New(o); !errors.Is(err, haproxy.ErrOptions) {
 			t.Errorf("%+v: %v", o, err)

@@ -286,9 +286,13 @@ func TestFails(t *testing.T) {
 	}
 	api := kubeapi.Options{URL: s.http.URL}
 	for _, o := range []kubernetes.Options{
-		{API: api, Servers: []string{"a"}}, {API: api, Workload: "pod/x", Servers: []string{"a"}}, {API: api, Workload: "deployment/x"},
-		{API: api, Workload: "deployment/x", Servers: []string{"a", "a"}}, {API: api, Workload: "deployment/x/y", Servers: []string{"a"}},
-		{API: api, Workload: "statefulset/x", Servers: []string{"a"}, Each: 2}, {API: api, Workload: "deployment/x", Servers: []string{""}},
+		{API: api, Servers: []string{"a"}},
+		{API: api, Workload: "pod/x", Servers: []string{"a"}},
+		{API: api, Workload: "deployment/x"},
+		{API: api, Workload: "deployment/x", Servers: []string{"a", "a"}},
+		{API: api, Workload: "deployment/x/y", Servers: []string{"a"}},
+		{API: api, Workload: "statefulset/x", Servers: []string{"a"}, Each: 2},
+		{API: api, Workload: "deployment/x", Servers: []string{""}},
 		{API: kubeapi.Options{URL: "ftp://x"}, Workload: "deployment/x", Servers: []string{"a"}},
 		{API: kubeapi.Options{URL: s.http.URL, CAFile: "/nowhere"}, Workload: "deployment/x", Servers: []string{"a"}},
 	} {
