@@ -96,7 +96,10 @@ const (
 
 // answers holds a server's latencies by how many requests it had when one was placed;
 // 0: nothing is known.
-type answers struct{ seconds [loads]float64 }
+type answers struct {
+	seconds [loads]float64
+	last    int64 // ns: the last answer
+}
 
 func bucket(load int) int { return min(bits.Len(uint(max(load, 0))), loads-1) }
 
@@ -195,21 +198,25 @@ func (q *prequal) add(n int, s *server) int {
 	return n + 1
 }
 
+// latency that is expected of a server at its load. Without an answer it falls as a peak
+// does: else a server that was slow once, or is by a hair, would not be tried again.
 func (q *prequal) latency(now int64, s *server) float64 {
-	return s.answers.at(s.load()) * q.pool.slowdown(now, s)
+	stale := math.Exp(-float64(now-s.answers.last) / second / decay)
+	return s.answers.at(s.load()) * stale * q.pool.slowdown(now, s)
 }
 
 // learn the latency from the placing, at the load of then.
-func (q *prequal) learn(_ int64, s *server, j *job, seconds float64, ok bool) {
+func (q *prequal) learn(now int64, s *server, j *job, seconds float64, ok bool) {
 	latency := float64(j.started-j.placed)/second + seconds
 	if ok || latency > s.answers.at(j.found) {
 		s.answers.add(j.found, latency)
+		s.answers.last = now
 	}
 }
 
 // join begins with the medians of the others.
-func (q *prequal) join(_ int64, s *server, others []*server) {
-	s.answers = answers{}
+func (q *prequal) join(now int64, s *server, others []*server) {
+	s.answers = answers{last: now}
 	for b := range loads {
 		var known []float64
 		for _, o := range others {

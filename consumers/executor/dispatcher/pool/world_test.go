@@ -208,6 +208,28 @@ func TestColdStart(t *testing.T) {
 	}
 }
 
+// TestFastAgain: a server that was slow is tried again when it no longer is, and has its
+// part of the load.
+func TestFastAgain(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []Policy{A1, A2, A3, LL, P2C, PeakEWMA, Prequal, ICBS} {
+		w := newWorld(t, Options{Policy: policy, FreeFirst: true, Elapsed: true})
+		w.servers(four()...)
+		slow := w.now + 2*second
+		w.service = func(server string, now int64) float64 {
+			if server == "b" && now >= slow && now < slow+3*second {
+				return 0.2
+			}
+			return 0.02
+		}
+		w.load(40*time.Second, 1000)
+		placed := w.load(5*time.Second, 1000)
+		if n, fair := placed["b"], sum(placed)/4; 2*n < fair {
+			t.Errorf("%s: %d requests, the fair share is %d", policy, n, fair)
+		}
+	}
+}
+
 // TestSlowServer: a server that becomes ten times slower has less than half of its fair
 // share in the second after the next, by every policy that looks at load or time. With
 // Elapsed it does before any slow answer has come.
