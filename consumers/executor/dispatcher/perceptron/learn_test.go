@@ -118,6 +118,7 @@ func TestErrorWithNoise(t *testing.T) {
 		s.teach(m, 200)
 		after += s.off(m) / runs
 	}
+	t.Logf("mean error %.1f %% after 500 requests, %.1f %% 200 after a step", 100*before, 100*after)
 	if before > 0.05 || after > 0.07 {
 		t.Errorf("mean error %.1f %% after 500 requests, %.1f %% 200 after a step", 100*before, 100*after)
 	}
