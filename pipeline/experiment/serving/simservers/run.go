@@ -42,7 +42,7 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
-	next, tick := 0, o.Period
+	next, tick, idle := 0, o.Period, 0
 	for s.left > 0 || s.now < o.Length {
 		at := s.agenda.next()
 		if next < len(o.Requests) {
@@ -51,19 +51,20 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 		if o.Period > 0 {
 			at = min(at, tick)
 		}
-		if at == never || s.left == 0 && at >= o.Length {
+		if at == never || s.left == 0 && at >= o.Length || next == len(o.Requests) && idle > patience {
 			break
 		}
 		s.now = at
 		var err error
 		switch {
 		case len(s.agenda.events) > 0 && s.agenda.events[0].at == at:
-			err = s.happen(s.agenda.pop())
+			idle, err = 0, s.happen(s.agenda.pop())
 		case next < len(o.Requests) && o.Requests[next].At+o.Hop == at:
 			err = s.arrive(next)
 			next++
 		default:
 			tick += o.Period
+			idle++
 			if err = ctx.Err(); err == nil {
 				err = s.step()
 			}
@@ -77,6 +78,9 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	}
 	return s.end(), nil
 }
+
+// patience is how many periods may pass in which nothing happens while requests wait.
+const patience = 10000
 
 // never is later than all.
 const never = int64(1) << 62
