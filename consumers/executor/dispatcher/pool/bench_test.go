@@ -102,15 +102,24 @@ func BenchmarkRequest(b *testing.B) {
 			id := uint64(1 << 40)
 			b.ReportAllocs()
 			b.ResetTimer()
-			for i := range b.N {
+			slots := len(run)
+			for range b.N {
 				id++
 				now += 100_000
 				var err error
 				if _, starts, err = p.Arrive(now, benchRequest(r, id), starts[:0]); err != nil {
 					b.Fatal(err)
 				}
-				starts = p.Done(now, run[i%len(run)], Outcome{OK: true, Service: 0.02}, starts)
-				run[i%len(run)] = starts[0].ID
+				k := r.IntN(len(run))
+				starts = p.Done(now, run[k], Outcome{OK: true, Service: 0.02}, starts)
+				run[k] = run[len(run)-1]
+				run = run[:len(run)-1]
+				for _, s := range starts {
+					run = append(run, s.ID)
+				}
+			}
+			if len(run) > slots {
+				b.Fatalf("%d in service, %d slots", len(run), slots)
 			}
 		})
 	}
