@@ -37,7 +37,7 @@ func (w *decision) coder(i int) *control.Command {
 		}
 		code = RolledBack
 	} else if table, code, share = w.change(i, table); code == Held {
-		w.reasons.Add(Held, name, map[string]any{"change": rounded(share), "windows": s.hold(&t.config)}, "the last table is too young for another one")
+		w.reasons.Add(Held, name, map[string]any{"change": rounded(share), "windows": t.hold(i)}, "the last table is too young for another one")
 		return nil
 	} else if code == "" {
 		w.reasons.Count(NoChange, 1, "coders of which no threshold has changed enough for another table")
@@ -71,7 +71,7 @@ func (w *decision) change(i int, table *control.CodingTable) (send *control.Codi
 	}
 	switch {
 	case now != nil:
-	case s.untold():
+	case w.t.untold(i):
 		return w.t.believed(i), FirstTable, 0 // what one window leaves open may be far off
 	default:
 		return table, FirstTable, 0
@@ -80,7 +80,7 @@ func (w *decision) change(i int, table *control.CodingTable) (send *control.Codi
 	switch {
 	case shape:
 		return table, PolicyChanged, share
-	case share > w.t.config.Change && !s.held(&w.t.config, w.t.state.now):
+	case share > w.t.config.Change && !w.t.held(i):
 		return table, ModelChanged, share
 	case w.in.Acts() && s.sent != noTime && w.t.state.now-s.sent >= w.t.config.TTL.Microseconds()/2:
 		return now, Renewed, 0

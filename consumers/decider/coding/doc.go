@@ -61,7 +61,8 @@
 // A fit rests on History windows, and changes below Change are no command. While the first
 // window leaves some of the delays open, the first table is that of the configuration's
 // models. Another one waits: 1, 2, 4, 8, … windows after the one before, three times that
-// until samples have told all once, at most History (Held). A table
+// until samples have told all once, at most History (Held). Doubt, which is there to have
+// other codes tried, waits like what is told. A table
 // that everyone who answered refused or could not apply is not sent again until it
 // changes (P37); the one before it is in force. After three of them in a row the
 // outcomes contradict the policy, which then only advises.

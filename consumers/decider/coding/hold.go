@@ -3,7 +3,8 @@ package coding
 // A fit moves with chance, most of all while samples leave some of it open and what is
 // believed decides. So that a table doesn't follow every move, one that differs from the one
 // before waits, and the longer the more of them have followed each other: 1, 2, 4, 8, …
-// windows while all is told, three times that until it first is, at most History. After
+// windows while all is told, or nothing can tell without another code, three times that
+// until all is told once, at most History. After
 // History windows without another one it begins anew. A store that has become another one
 // (shifted) waits for nothing: neither does the first table, nor the operator.
 
@@ -14,22 +15,26 @@ const mostSteps = 16
 const untoldFactor = 3
 
 // hold is for how many windows the last table stays.
-func (s *coder) hold(c *Config) int64 {
+func (t *Policy) hold(i int) int64 {
+	s := &t.state.coders[i]
 	if s.steps == 0 {
 		return 0
 	}
 	windows := int64(1) << (s.steps - 1)
-	if s.untold() {
+	if t.untold(i) {
 		windows *= untoldFactor
 	}
-	return min(windows, int64(c.History))
+	return min(windows, int64(t.config.History))
 }
 
-// untold says whether the fit of some store was never free of what is only believed.
-func (s *coder) untold() bool {
+// untold says whether the fit of some store was never free of what is only believed, but
+// for one in doubt: there another code must be tried, or nothing will ever tell.
+func (t *Policy) untold(i int) bool {
+	s := &t.state.coders[i]
 	for j := range s.members {
 		for op := range ops {
-			if o := &s.members[j].ops[op]; o.fitted && !o.told {
+			o := &s.members[j].ops[op]
+			if o.fitted && !o.told && !t.doubts(&t.config.Coders[i], o, o.last(), s.sizes[op]) {
 				return true
 			}
 		}
@@ -37,9 +42,18 @@ func (s *coder) untold() bool {
 	return false
 }
 
+// last are the cells of the newest window with tasks.
+func (o *operation) last() []cell {
+	if n := len(o.history); n > 0 {
+		return o.history[n-1].cells
+	}
+	return nil
+}
+
 // held says whether the last table is too young for another one.
-func (s *coder) held(c *Config, now int64) bool {
-	return s.changed != noTime && !s.shifted && now-s.changed < s.hold(c)*c.Window.Microseconds()
+func (t *Policy) held(i int) bool {
+	s := &t.state.coders[i]
+	return s.changed != noTime && !s.shifted && t.state.now-s.changed < t.hold(i)*t.config.Window.Microseconds()
 }
 
 // step notes that another table, or advice, goes out.
