@@ -114,8 +114,12 @@ func TestOverdueRows(t *testing.T) {
 		status  string
 		overdue int64 // ms; less than 0: unknown
 	}{
-		{limit: 0, overdue: -1}, {limit: time.Hour, overdue: 0}, {limit: 500 * time.Millisecond, overdue: 0},
-		{limit: 499 * time.Millisecond, overdue: 1}, {limit: 100 * time.Millisecond, overdue: 400}, {limit: 100 * time.Millisecond, status: "500", overdue: 400},
+		{limit: 0, overdue: -1},
+		{limit: time.Hour, overdue: 0},
+		{limit: 500 * time.Millisecond, overdue: 0},
+		{limit: 499 * time.Millisecond, overdue: 1},
+		{limit: 100 * time.Millisecond, overdue: 400},
+		{limit: 100 * time.Millisecond, status: "500", overdue: 400},
 	} {
 		d := &desk{limit: test.limit, wait: func(context.Context) error { manual.Advance(300 * time.Millisecond); return nil }}
 		p := run(t, nil, func(o *entry.Options) { o.Local, o.Clock = behindDesk(t, d, manual, url), manual })
