@@ -40,8 +40,14 @@ func (r *Rule) Adopt(old *Memory, servers, zones []int) {
 // Code codes the memory whole.
 func (m *Memory) Code(c *statecode.Coder) {
 	m.codeSmall(c)
-	statecode.ListOrNil(c, &m.season.day, c.Finite)
-	statecode.ListOrNil(c, &m.season.week, c.Finite)
+	usual := func(v *float64) {
+		c.Finite(v)
+		if c.Reads() && c.Err() == nil && !(*v >= -1 && *v <= mostLoad) {
+			c.Fail("a usual load that isn't one")
+		}
+	}
+	statecode.ListOrNil(c, &m.season.day, usual)
+	statecode.ListOrNil(c, &m.season.week, usual)
 	m.season.dirty = true
 }
 
@@ -103,9 +109,9 @@ func (m *Memory) check(c *statecode.Coder) {
 	if !c.Reads() || c.Err() != nil {
 		return
 	}
-	ok := m.ceiling > 0 && m.ceiling <= 1 && m.want >= 0 && m.want <= 4096 && m.quiet >= 0 && m.level <= mostLoad && m.pain >= 0 && m.pain <= mostLoad
+	ok := m.ceiling > 0 && m.ceiling <= 1 && m.want >= 0 && m.want <= 4096 && m.quiet >= 0 && m.level >= -1 && m.level <= mostLoad && m.pain >= 0 && m.pain <= mostLoad
 	for _, z := range m.zones {
-		ok = ok && z.service >= 0 && z.weight >= 0 && z.weight <= 1
+		ok = ok && z.service >= 0 && z.service <= mostLoad && z.weight >= 0 && z.weight <= 1
 	}
 	last := noTime
 	for i := range m.history {
@@ -117,14 +123,18 @@ func (m *Memory) check(c *statecode.Coder) {
 		}
 	}
 	s := &m.season
-	ok = ok && s.width >= 0 && s.count >= 0 && s.part >= -1 && s.level >= 0 && s.level <= 2 && min(s.sum, s.wrong, s.wrongOfNone, s.loads) >= 0
+	ok = ok && s.width >= 0 && s.count >= 0 && s.part >= -1 && s.level >= 0 && s.level <= 2 && min(s.sum, s.wrong, s.wrongOfNone, s.loads) >= 0 &&
+		max(s.sum, s.wrong, s.wrongOfNone, s.loads) <= mostLoad && len(s.ahead) <= mostAhead
+	for _, f := range s.ahead {
+		ok = ok && min(f.forecast, f.load) >= 0 && max(f.forecast, f.load) <= mostLoad
+	}
 	if !ok {
 		c.Fail("a memory that isn't one")
 	}
 }
 
-// mostLoad is beyond every load that can be.
-const mostLoad = 1e15
+// mostLoad is beyond every load that can be, summed over a part of a day.
+const mostLoad = 1e18
 
 // sane says whether a load can be one.
 func (l *Load) sane() bool {

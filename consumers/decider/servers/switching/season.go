@@ -23,6 +23,8 @@ const (
 	// goodEnough is the error, relative to the load, up to which a forecast counts even if
 	// it is no better than none.
 	goodEnough = 0.1
+	// mostAhead is of how many parts a forecast is kept until it can be judged.
+	mostAhead = 8
 	// levelPart is the weight of the last part of a day in the level of today.
 	levelPart = 0.3
 )
@@ -110,7 +112,7 @@ func (s *season) close(load float64) {
 	// Errors are told over as many parts as the farthest that is looked ahead in practice: a
 	// start, and the cooldown after it.
 	next := s.part + 2
-	if usual := s.usual(next); usual >= 0 && len(s.ahead) < 8 {
+	if usual := s.usual(next); usual >= 0 && len(s.ahead) < mostAhead {
 		s.ahead = append(s.ahead, foretold{part: next, forecast: usual * s.level, load: load})
 	}
 }
