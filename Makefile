@@ -90,6 +90,15 @@ split-experiment: build ## Run the request-splitting paper's evaluation: tables,
 coding-experiment: build ## Run the coded-storage paper's evaluation: tables, and plots in penstock-out/experiment. DATA=DIR adds recorded sizes.
 	$(BIN)/penstock experiment coding --out $(OUT)/experiment $(if $(wildcard $(DATA)/cdn-adaptsize),--sizes $(DATA)/cdn-adaptsize/request.trace.gz)
 
+.PHONY: servers-experiment
+servers-experiment: build ## Run the evaluation of request distribution by perceptrons: tables, and plots in penstock-out/experiment. DATA=DIR adds recorded arrivals.
+	$(BIN)/penstock experiment servers --out $(OUT)/experiment $(if $(wildcard $(DATA)/azure-llm-2023),--data $(DATA))
+
+.PHONY: servers-long
+servers-long: build ## The same with 20 seeds, and what it has to show.
+	$(BIN)/penstock experiment servers --seeds 20 --out $(OUT)/experiment $(if $(wildcard $(DATA)/azure-llm-2023),--data $(DATA))
+	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 60m -v -run WhatIsShown ./pipeline/experiment/serving/
+
 .PHONY: whole
 whole: ## Run what takes long as a whole: all seeds, a minute of fencing, 20 kills, the paper's evaluation.
 	PENSTOCK_WHOLE=1 $(GO) test -count 1 -timeout 90m -v -run 'CheckIns|TwoAggregators|TestKill$$' ./pipeline/cmd/penstock/ -args -kills 20

@@ -53,6 +53,7 @@ func Serving(ctx context.Context, o Options) (*Result, error) {
 	}
 	if o.Quick {
 		p.Scenarios = slices.DeleteFunc(slices.Clone(p.Scenarios), func(s Scenario) bool { return s.HeldOut })
+		p.Recorded = nil
 	}
 	recorded, err := recordings(o.Data)
 	if err != nil {
