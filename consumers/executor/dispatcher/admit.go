@@ -194,6 +194,7 @@ func (s *Site) end(t *Ticket, r Result) bool {
 		starts = t.zone.pool.Cancel(now, t.request.ID, starts)
 	} else {
 		s.counts.end(&s.o.Classes[t.class], t, r, now)
+		s.compare(t, r)
 		starts = t.zone.pool.Done(now, t.request.ID, pool.Outcome{OK: r.OK, Service: max(r.Service, 0).Seconds()}, starts)
 	}
 	s.deliver(now, nil, starts)

@@ -21,6 +21,28 @@ type Counts struct {
 	Waited time.Duration
 }
 
+// comparison is what was estimated of the requests that a server answered, and what they
+// took there.
+type comparison struct {
+	answers         uint64
+	estimated, took time.Duration
+}
+
+// compare notes what a request took beside what was estimated. The caller holds mu.
+func (s *Site) compare(t *Ticket, r Result) {
+	if !r.OK || r.Service <= 0 {
+		return
+	}
+	c := s.compared[t.server]
+	if c == nil {
+		c = new(comparison)
+		s.compared[t.server] = c
+	}
+	c.answers++
+	c.estimated += seconds(t.estimate)
+	c.took += r.Service
+}
+
 // refuse counts a request that got no place.
 func (c *Counts) refuse(err error) {
 	if errors.Is(err, ErrFull) {

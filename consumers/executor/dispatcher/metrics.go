@@ -9,7 +9,7 @@ type collector struct {
 	requests, ended, moved, late, penalty, waited, epoch, homeless *prometheus.Desc
 	zoneRequests, weight                                           *prometheus.Desc
 	started, inService, queued, share, potential, wait             *prometheus.Desc
-	failure, slowdown, usable                                      *prometheus.Desc
+	failure, slowdown, usable, answers, estimated, took            *prometheus.Desc
 }
 
 func newCollector(s *Site) *collector {
@@ -34,6 +34,9 @@ func newCollector(s *Site) *collector {
 		share:        desc("places", "Most requests in service at the server, of this entry point.", "zone", "server"),
 		potential:    desc("potential_penalty", "Potential penalty of the requests that wait for the server, in units of cost.", "zone", "server"),
 		wait:         desc("expected_wait_seconds", "What a request that came now would wait for the server.", "zone", "server"),
+		answers:      desc("answers_total", "Requests that the server answered.", "zone", "server"),
+		estimated:    desc("estimated_seconds_total", "Service times that were estimated of the requests that the server answered.", "zone", "server"),
+		took:         desc("service_seconds_total", "Service times of the requests that the server answered.", "zone", "server"),
 		failure:      desc("estimate_error", "Mean relative error of estimates.", "zone", "server", "of"),
 		slowdown:     desc("slowdown", "How much longer the requests in service run than was estimated, at least 1.", "zone", "server"),
 		usable:       desc("usable", "1 if the server gets new requests.", "zone", "server", "state"),
@@ -44,7 +47,7 @@ func newCollector(s *Site) *collector {
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.requests, c.ended, c.moved, c.late, c.penalty, c.waited, c.epoch, c.homeless, c.zoneRequests, c.weight, c.started,
-		c.inService, c.queued, c.share, c.potential, c.wait, c.failure, c.slowdown, c.usable,
+		c.inService, c.queued, c.share, c.potential, c.wait, c.failure, c.slowdown, c.usable, c.answers, c.estimated, c.took,
 	} {
 		ch <- d
 	}
@@ -86,6 +89,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 // server shows one server.
 func (c *collector) server(count, gauge func(*prometheus.Desc, float64, ...string), zone string, s *ServerState) {
 	count(c.started, float64(s.Started), zone, s.Name)
+	count(c.answers, float64(s.Answers), zone, s.Name)
+	count(c.estimated, s.Estimated.Seconds(), zone, s.Name)
+	count(c.took, s.Took.Seconds(), zone, s.Name)
 	gauge(c.inService, float64(s.InService), zone, s.Name)
 	gauge(c.queued, float64(s.Queued-s.QueuedDynamic), zone, s.Name, "static")
 	gauge(c.queued, float64(s.QueuedDynamic), zone, s.Name, "dynamic")

@@ -93,6 +93,10 @@ func TestMetrics(t *testing.T) {
 	w.ask(Facts{Class: "static"})
 	w.next().served(time.Second)
 	want := `
+# HELP penstock_dispatcher_answers_total Requests that the server answered.
+# TYPE penstock_dispatcher_answers_total counter
+penstock_dispatcher_answers_total{server="a",site="here",zone="z"} 1
+penstock_dispatcher_answers_total{server="b",site="here",zone="y"} 0
 # HELP penstock_dispatcher_in_service Requests in service at the server, of this entry point.
 # TYPE penstock_dispatcher_in_service gauge
 penstock_dispatcher_in_service{server="a",site="here",zone="z"} 1
@@ -103,8 +107,12 @@ penstock_dispatcher_requests_total{result="full",site="here"} 0
 penstock_dispatcher_requests_total{result="left",site="here"} 0
 penstock_dispatcher_requests_total{result="no-server",site="here"} 0
 penstock_dispatcher_requests_total{result="started",site="here"} 3
+# HELP penstock_dispatcher_service_seconds_total Service times of the requests that the server answered.
+# TYPE penstock_dispatcher_service_seconds_total counter
+penstock_dispatcher_service_seconds_total{server="a",site="here",zone="z"} 1
+penstock_dispatcher_service_seconds_total{server="b",site="here",zone="y"} 0
 `
-	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "penstock_dispatcher_in_service", "penstock_dispatcher_requests_total"); err != nil {
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "penstock_dispatcher_answers_total", "penstock_dispatcher_service_seconds_total", "penstock_dispatcher_in_service", "penstock_dispatcher_requests_total"); err != nil {
 		t.Error(err)
 	}
 	if problems, err := testutil.GatherAndLint(r); err != nil || len(problems) > 0 {

@@ -36,9 +36,11 @@ type Site struct {
 	last    uint64             // ID
 	rate    rate
 	counts  Counts
-	starts  []pool.Start // scratch, as are the next
-	moved   []pool.Placed
-	ranked  []*zone
+	// Estimates beside what came, by server: of those that were ever configured.
+	compared map[string]*comparison
+	starts   []pool.Start // scratch, as are the next
+	moved    []pool.Placed
+	ranked   []*zone
 }
 
 // New makes the switch of a site. It is ready for use; Run adds gauges. ErrOptions.
@@ -54,6 +56,7 @@ func New(o Options) (*Site, error) {
 	now := o.Clock.Now()
 	s := &Site{
 		o: o, classes: map[string]int{}, sizes: known, began: now, epoch: now.UnixNano(), waiting: map[uint64]*Ticket{},
+		compared: map[string]*comparison{},
 	}
 	for i, c := range o.Classes {
 		s.classes[c.Name] = i

@@ -55,6 +55,10 @@ type ServerState struct {
 	ServiceError, WaitError, Slowdown float64
 	// Started is how many requests were started there.
 	Started uint64
+	// Answers of it since the start, what was estimated that they take there, all together,
+	// and what they took. What a server answered before it was turned off counts on.
+	Answers         uint64
+	Estimated, Took time.Duration
 }
 
 // States of a server in ServerState.
@@ -84,7 +88,13 @@ func (s *Site) State() State {
 		one := ZoneState{
 			Name: z.name, Weight: z.weight, Requests: z.requests, Potential: f.potential, Others: f.others, Known: f.some, Fresh: f.fresh,
 		}
-		z.pool.Gauges(now, func(g pool.Gauge) { one.Servers = append(one.Servers, serverState(z, g)) })
+		z.pool.Gauges(now, func(g pool.Gauge) {
+			x := serverState(z, g)
+			if c := s.compared[x.Name]; c != nil {
+				x.Answers, x.Estimated, x.Took = c.answers, c.estimated, c.took
+			}
+			one.Servers = append(one.Servers, x)
+		})
 		out.Zones = append(out.Zones, one)
 	}
 	return out
