@@ -74,6 +74,9 @@ func New(o Options) (*Lease, error) {
 // Read returns who holds a key; false if nobody does.
 func Read(ctx context.Context, client *bus.Client, key string) (Held, bool, error) {
 	kv, err := client.KV(ctx, subject.MembersKV)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return Held{}, false, nil // a replay's bus has no members
+	}
 	if err != nil {
 		return Held{}, false, err
 	}

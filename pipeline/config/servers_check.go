@@ -111,6 +111,13 @@ func (c *checker) hook(cfg *Config, p string, h *SwitchHook) {
 		if h.URL != "" {
 			c.absolute(p+".url", h.URL)
 		}
+		sites := 0
+		for _, s := range cfg.Sites {
+			if slices.ContainsFunc(cfg.ZonesOf(s.Name), func(z ServerZone) bool { return h.For(s.Name, z.Name) }) {
+				sites++
+			}
+		}
+		c.need(sites <= 1, p+".sites", strconv.Itoa(sites), "one site: each would write the scale of the workload")
 		c.need(objectName.MatchString(h.Namespace), p+".namespace", h.Namespace, "a namespace")
 		kind, name, _ := strings.Cut(h.Workload, "/")
 		c.need((kind == "deployment" || kind == "statefulset") && objectName.MatchString(name), p+".workload", h.Workload, "deployment/NAME or statefulset/NAME")

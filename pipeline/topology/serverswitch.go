@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"penstock/consumers/executor"
 	"penstock/consumers/executor/serverswitch"
@@ -92,6 +93,18 @@ func (s *ServerSwitch) start(ctx context.Context, v *alone) (string, error) {
 // its serverswitch.SiteState.
 func SwitchLease(site string) string { return "serverswitch." + subject.Encode(site) }
 
+// serverReadyWithin is what a server has at least to take requests after its hook.
+const serverReadyWithin = 2 * time.Minute
+
+// hookTimeout bounds every call of a hook: the greatest of their own, at least 30 s.
+func hookTimeout(c *config.Switching) time.Duration {
+	most := 30 * time.Second
+	for i := range c.Hooks {
+		most = max(most, c.Hooks[i].Timeout.Std())
+	}
+	return most
+}
+
 // switching is the switch of one site in this process, which may or may not hold its lease.
 type switching struct {
 	*alone
@@ -121,7 +134,7 @@ func (w *switching) work(ctx context.Context) (err error) {
 	one, err := serverswitch.New(serverswitch.Options{
 		Drain: c.Drain.Std(), Drained: w.pool.drained, Folder: w.dir("switch-" + subject.Encode(w.site)), History: executor.History(w.client, control.Servers),
 		Least: c.Least, Logger: log, Metrics: executorMeter{w.metrics, control.Servers}, Ready: serverswitch.Probe(nil, c.Ready),
-		ReadyWithin: 4 * c.StartDelay.Std(), Servers: servers,
+		ReadyWithin: max(serverReadyWithin, 4*c.StartDelay.Std()), Timeout: hookTimeout(c), Servers: servers,
 	})
 	if err != nil {
 		return err
@@ -129,14 +142,24 @@ func (w *switching) work(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, one.Close()) }()
 	w.now.Store(one)
 	defer w.now.Store(nil)
-	parts := NewParts(w.Logger)
-	inner := &alone{Alone: w.Alone, lookout: w.lookout, bus: w.bus, client: w.client, parts: parts, registry: w.registry, metrics: w.metrics}
-	inner.executing(control.Servers, "switch of "+w.site, "serverswitch-"+w.Name+"-"+w.site, one, &following{})
-	parts.Start("servers of "+w.site, one.Run)
-	select {
-	case <-ctx.Done():
-		return parts.Stop()
-	case <-parts.Failed().Done():
-		return errors.Join(context.Cause(parts.Failed()), parts.Stop())
+	// Whoever acts for the site goes on where another left: the consumer is theirs in common.
+	x, err := executor.New(executor.Options{
+		Client: w.client, Target: one, Name: w.Name, Role: control.SwitchTarget + "-" + subject.Encode(w.site), Workers: switchWorkers,
+		Metrics: executorMeter{w.metrics, control.Servers}, Logger: log,
+	})
+	if err != nil {
+		return err
 	}
+	work, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 2)
+	go func() { ended <- one.Run(work) }()
+	go func() { ended <- x.Run(work) }()
+	err = <-ended
+	stop()
+	return errors.Join(err, <-ended)
 }
+
+// switchWorkers is how many tables a switch has in work: the one that it waits for, and
+// those that come meanwhile, of its site and of others.
+const switchWorkers = 4
