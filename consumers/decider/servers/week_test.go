@@ -146,7 +146,7 @@ func (s *site) follow(n int, c *control.Command) {
 
 func (s *site) cooldown() float64 { return (5 * time.Minute).Seconds() }
 
-// TestAWeekOfSite is a week of a site of two zones, in windows of 30 s: no on/off pair inside
+// TestAWeekOfSite is a week of a site of two zones, in windows of a minute: no on/off pair inside
 // the cooldown, never below the least, no request cut, and a fraction of the cost of all
 // servers; with each policy.
 func TestAWeekOfSite(t *testing.T) {
@@ -154,8 +154,8 @@ func TestAWeekOfSite(t *testing.T) {
 	for _, policy := range []string{servers.Penalty, servers.Forecast} {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
-			c := servers.Config{Policy: policy, Window: 30 * time.Second, Cooldown: 5 * time.Minute, StartDelay: time.Minute, Least: 2, Sites: []servers.Site{{Name: "east"}}}
-			s := &site{t: t, rng: rand.New(rand.NewPCG(1, 2)), seconds: 30, weights: map[string]float64{"a": 0.5, "b": 0.5}, waiting: map[string]int{}, least: 8}
+			c := servers.Config{Policy: policy, Window: time.Minute, Cooldown: 5 * time.Minute, StartDelay: time.Minute, Least: 2, Sites: []servers.Site{{Name: "east"}}}
+			s := &site{t: t, rng: rand.New(rand.NewPCG(1, 2)), seconds: 60, weights: map[string]float64{"a": 0.5, "b": 0.5}, waiting: map[string]int{}, least: 8}
 			for _, z := range []string{"a", "b"} {
 				zone := servers.Zone{Name: z}
 				for _, n := range []string{"1", "2", "3", "4"} {
@@ -168,7 +168,7 @@ func TestAWeekOfSite(t *testing.T) {
 			if s.policy, err = servers.New(c); err != nil {
 				t.Fatal(err)
 			}
-			const day = 24 * 120
+			const day = 24 * 60
 			for n := range 7 * day {
 				s.window(n, 5+40*(1-math.Cos(2*math.Pi*float64(n%day)/day))/2)
 			}

@@ -37,12 +37,12 @@ func checkChanges(t *testing.T, w *world) {
 	}
 }
 
-// length is a week in seconds; CI has three days of it.
+// length is a week in seconds; CI has a day of it.
 func length() int {
 	if os.Getenv("PENSTOCK_WHOLE") != "" {
 		return 7 * 86400
 	}
-	return 3 * 86400
+	return 86400
 }
 
 // Days that swing by a factor of ten, second by second: servers follow the load at a
@@ -71,22 +71,22 @@ func TestDays(t *testing.T) {
 // start: who has seen a day turns them on before.
 func TestForecastIsThereBeforeThePeak(t *testing.T) {
 	t.Parallel()
-	const hour = 3600
+	const day = 2 * 3600 // of a season that is as short
 	morning := func(second int) float64 {
-		if s := second % (24 * hour); s >= 8*hour && s < 12*hour {
+		if s := second % day; s >= day/3 && s < day/2 {
 			return 12
 		}
 		return 2
 	}
 	run := func(forecast bool) *world {
-		w, err := newWorld(Options{Servers: small(8, 1), Cooldown: 2 * time.Minute, StartDelay: 3 * time.Minute, MostUp: 8, Forecast: forecast}, 3, 2)
+		w, err := newWorld(Options{Servers: small(8, 1), Cooldown: 2 * time.Minute, StartDelay: 3 * time.Minute, MostUp: 8, Forecast: forecast, Season: day * time.Second}, 3, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.rate, w.mean = morning, 2
-		w.run(2 * 24 * hour)
+		w.run(3 * day)
 		w.cost, w.penalty, w.events = 0, 0, nil
-		w.run(24 * hour)
+		w.run(3 * day)
 		return w
 	}
 	with, without := run(true), run(false)
@@ -106,22 +106,22 @@ func TestForecastIsThereBeforeThePeak(t *testing.T) {
 // does no worse than the rule without.
 func TestABadForecastDoesNotCount(t *testing.T) {
 	t.Parallel()
-	const hour = 3600
+	const day = 2 * 3600
 	roaming := func(second int) float64 {
-		d, s := second/(24*hour), second%(24*hour)
-		if from := (d * 7 % 20) * hour; s >= from && s < from+3*hour {
+		d, s := second/day, second%day
+		if from := (d * 7 % 20) * day / 24; s >= from && s < from+day/8 {
 			return 12
 		}
 		return 2
 	}
 	var sums [2]float64
 	for i, forecast := range []bool{false, true} {
-		w, err := newWorld(Options{Servers: small(8, 1), Cooldown: 2 * time.Minute, StartDelay: time.Minute, Forecast: forecast}, 4, 2)
+		w, err := newWorld(Options{Servers: small(8, 1), Cooldown: 2 * time.Minute, StartDelay: time.Minute, Forecast: forecast, Season: day * time.Second}, 4, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.rate, w.mean = roaming, 2
-		w.run(5 * 24 * hour)
+		w.run(8 * day)
 		sums[i] = w.cost + w.penalty
 		checkChanges(t, w)
 	}
