@@ -50,7 +50,7 @@ type Listed struct {
 const MinPart = 5 << 20
 
 // programTimeout bounds one call, of 1 GB on a loaded machine.
-const programTimeout = 5 * time.Minute
+const programTimeout = 15 * time.Minute
 
 // S3Programs are all there are, for a server whose Endpoint, Region and keys are set.
 func S3Programs(t testing.TB, s S3) []*S3Program {
