@@ -19,6 +19,9 @@ type demoCmd struct {
 	Live    demoLiveCmd    `cmd:"" help:"Three sites, their entry points and a crowd that moves: its data follows while it reads and writes."`
 	Split   demoSplitCmd   `cmd:"" help:"Two sites of six services that call each other: one of them gets slow at one site, and calls go to the other."`
 	Coding  demoCodingCmd  `cmd:"" help:"A coder over a store with made-up delays, beside static codes: load rises and falls, and codes follow."`
+	Servers demoServersCmd `cmd:"" help:"A pool of servers of unequal speed and a day of load: requests queue by deadline, servers go on and off."`
+	Server  demoServerCmd  `cmd:"" hidden:"" help:"One of the servers of a pool."`
+	Switch  demoSwitchCmd  `cmd:"" hidden:"" help:"Turn a server of a pool on or off."`
 	Notes   demoNotesCmd   `cmd:"" hidden:"" help:"The notes service of a site of the demonstration."`
 	Service demoServiceCmd `cmd:"" hidden:"" help:"One of the six services of a site."`
 	Part    demoPartCmd    `cmd:"" hidden:"" passthrough:"" help:"Run a verb that ends with the process that started it."`
