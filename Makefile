@@ -39,6 +39,10 @@ split-demo: build ## Two sites of six services: one gets slow at one site three 
 coding-demo: build ## A coder over a store with made-up delays, load rising and falling, the store getting slower; beside it (1,1) and (12,6). 5 min.
 	$(BIN)/penstock demo coding --out $(OUT)/coding-demo
 
+.PHONY: servers-demo
+servers-demo: build ## A pool of servers of unequal speed and a day of load in minutes: queues by deadline, servers on and off; beside it all on and least connections. 5 min.
+	$(BIN)/penstock demo servers --out $(OUT)/servers-demo
+
 .PHONY: coding-live
 coding-live: build ## The coding experiment's sweep with the real coder: five loads, tofec beside (1,1) and (12,6) and the simulation. 7 min.
 	$(BIN)/penstock experiment coding-live --out $(OUT)/experiment
