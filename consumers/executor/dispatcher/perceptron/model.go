@@ -3,11 +3,13 @@ package perceptron
 import "math"
 
 const (
-	// fade is what a running maximum is multiplied by at each request: half after 700, so
-	// that one long queue doesn't make all later ones look alike.
+	// fade is what a running maximum is multiplied by at each request that had something
+	// ahead: half after 700, so that one long queue doesn't make all later ones look alike.
 	fade = 0.999
 	// leastSum is the least that a running maximum of bytes ahead falls to.
-	leastSum = 64 << 10
+	leastSum = 1
+	// firstSum stands for the running maximum until a request had something ahead.
+	firstSum = 64 << 10
 	// errorFollow is the weight of one request in the mean errors of Error.
 	errorFollow = 0.02
 )
@@ -21,6 +23,7 @@ type Model struct {
 	given   []bool    // the class has a prior
 	wait    Neuron
 	ahead   float64 // running maximum of the sums of bytes ahead
+	begun   bool    // ahead is that of some, or of the prior
 
 	serviceError, waitError relative
 	pace                    pace
@@ -50,7 +53,7 @@ func New(o Options, p Prior) (*Model, error) {
 		return nil, err
 	}
 	n := len(o.Classes) + 1
-	m := &Model{o: o, service: make([]Neuron, n), scale: make([]float64, n), known: make([]bool, n), given: make([]bool, n), ahead: leastSum}
+	m := &Model{o: o, service: make([]Neuron, n), scale: make([]float64, n), known: make([]bool, n), given: make([]bool, n), ahead: firstSum}
 	copy(m.scale, o.Classes)
 	m.scale[n-1] = 1 << 20
 	if n > 1 {
@@ -239,11 +242,21 @@ func (m *Model) LearnWait(static, dynamic, seconds float64) {
 	}
 	static, dynamic = positive(static), positive(dynamic)
 	m.waitError.add(m.Wait(static, dynamic), seconds)
-	if most := max(leastSum, fade*m.ahead, static, dynamic); most != m.ahead {
+	if static > 0 || dynamic > 0 {
+		m.follow(max(leastSum, static, dynamic))
+	}
+	m.wait.Learn(static/m.ahead, dynamic/m.ahead, seconds)
+}
+
+// follow has the running maximum follow a request that had so many bytes ahead.
+func (m *Model) follow(bytes float64) {
+	switch most := max(fade*m.ahead, bytes); {
+	case !m.begun: // nothing has been learned of bytes
+		m.begun, m.ahead = true, bytes
+	case most != m.ahead:
 		m.wait.rescale(m.ahead/most, m.ahead/most)
 		m.ahead = most
 	}
-	m.wait.Learn(static/m.ahead, dynamic/m.ahead, seconds)
 }
 
 // Error returns the mean relative errors of the estimates, |estimate − truth| over truth,

@@ -52,8 +52,8 @@ type Neuron struct {
 	// sums says that x2 is a sum like x1, and not the kind of the request: no weight of an
 	// input may be negative then, since more in front never shortens a wait.
 	sums bool
-	// longest of the times, of sums; it fades as the running maximum of the sums does.
-	longest float64
+	// largest of the inputs and longest of the times, of sums; both fade as the past does.
+	largest, longest float64
 }
 
 // NewNeuron returns a neuron that starts at w1, w2 and w3; w3 is dropped without a bias.
@@ -122,20 +122,47 @@ func (n *Neuron) Learn(x1, x2, t float64) {
 		n.n[kind]++
 	}
 	if n.sums {
-		n.bound(t)
+		n.bound(x1, x2, t)
 	}
 }
 
 // bound keeps weights of sums where they can be: those of inputs at 0 or more, and none
-// further than a few times the longest of the last times, which fades. Inputs are at most
-// 1, so that no wait is estimated to be much longer than any was. Without the bound, what
-// the lower limit cuts off one weight is made up for by the others and comes back larger:
-// where both sums grow together, as in a long queue, weights grow without end.
-func (n *Neuron) bound(t float64) {
-	n.longest = max(t, n.longest*fade)
+// so high that behind the largest of the last sums a wait is estimated to be more than a few
+// times the longest of the last times. Where both sums grow together, as in a long queue,
+// and waits have their noise, nothing else holds the weight of each.
+func (n *Neuron) bound(x1, x2, t float64) {
+	n.project()
+	if x1 > 0 || x2 > 0 { // both fade or none, else true weights would come to be out of bounds
+		n.largest, n.longest = max(x1, x2, n.largest*n.o.Forget), n.longest*n.o.Forget
+	}
+	n.longest = max(t, n.longest)
 	most := beyond * n.longest
-	n.w[0], n.w[1] = min(max(0, n.w[0]), most), min(max(0, n.w[1]), most)
 	n.w[2] = min(max(-most, n.w[2]), most)
+	if n.largest > 0 {
+		most /= n.largest
+		n.w[0], n.w[1] = min(n.w[0], most), min(n.w[1], most)
+	}
+}
+
+// project takes a weight of an input that has come below 0 back to it, and has the others
+// follow as the information says: what is found is the best that has no such weight. To cut
+// it off alone would have the others made up for it again and again.
+func (n *Neuron) project() {
+	if n.o.Rule == Recursive {
+		for i := range 2 {
+			if n.w[i] < 0 {
+				var unit [3]float64
+				unit[i] = 1
+				g := n.solve(unit)
+				n.move(g, -n.w[i]/g[i])
+				n.w[i] = 0
+			}
+		}
+		if n.w[0] < 0 { // by the other
+			n.w[2] += n.a[2] / n.a[5] * n.w[0]
+		}
+	}
+	n.w[0], n.w[1] = max(0, n.w[0]), max(0, n.w[1])
 }
 
 // foolish reports whether a neuron that has hardly learned is so far off that its start
@@ -315,6 +342,7 @@ func (n *Neuron) rescale(f1, f2 float64) {
 	n.a[2] *= f1
 	n.a[3] *= f2 * f2
 	n.a[4] *= f2
+	n.largest *= max(f1, f2)
 	n.unit[0] *= f1 * f1
 	n.unit[1] *= f2 * f2
 }

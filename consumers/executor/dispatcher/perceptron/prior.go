@@ -1,12 +1,17 @@
 package perceptron
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Prior is what a new server's model starts from. The zero value says nothing.
 type Prior struct {
 	classes []float64
 	service []point
 	wait    point
+	ahead   float64 // bytes ahead at which waits are compared
+	begun   bool    // some had bytes ahead
 }
 
 // point holds the median estimates at three inputs, which determine a neuron.
@@ -56,9 +61,10 @@ func Pool(models []*Model) Prior {
 				func(m *Model) float64 { return m.service[c].Estimate(x[0]/m.scale[c], x[1]) })
 		}
 	}
-	for i, x := range [3][2]float64{{0, 0}, {leastSum, 0}, {0, leastSum}} {
-		p.wait.at[i], p.wait.known = median(
-			func(m *Model) bool { return m.wait.Learned() > 0 },
+	waited := func(m *Model) bool { return m.wait.Learned() > 0 }
+	p.ahead, p.begun = median(func(m *Model) bool { return m.begun }, func(m *Model) float64 { return m.ahead })
+	for i, x := range [3][2]float64{{0, 0}, {p.ahead, 0}, {0, p.ahead}} {
+		p.wait.at[i], p.wait.known = median(waited,
 			func(m *Model) float64 { a, b, c := m.WaitWeights(); return a*x[0] + b*x[1] + c })
 	}
 	return p
@@ -96,7 +102,11 @@ func (m *Model) begin(p Prior) {
 	}
 	if p.wait.known {
 		at := p.wait.at
-		unit := m.ahead / leastSum
-		m.wait.start(&m.o, [3]float64{max(0, at[1]-at[0]) * unit, max(0, at[2]-at[0]) * unit, at[0]}, informed)
+		if m.begun = p.begun; m.begun {
+			m.ahead = p.ahead
+		}
+		m.wait.start(&m.o, [3]float64{max(0, at[1]-at[0]), max(0, at[2]-at[0]), at[0]}, informed)
+		// So that what others have learned is within the bound.
+		m.wait.largest, m.wait.longest = 1, max(at[1]-at[0], at[2]-at[0], math.Abs(at[0]))
 	}
 }

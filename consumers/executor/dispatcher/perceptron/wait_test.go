@@ -1,8 +1,11 @@
 package perceptron
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // TestWaitsStayWhereTheyWere: whatever queues come and go, and though static and dynamic
@@ -43,4 +46,61 @@ func TestWaitsStayWhereTheyWere(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestWaitsBehindFewBytes: how many bytes there are ahead, or whether there are times
+// without any, or many at once, is nothing to the rule. Weights are learned and stay where
+// they are, and nothing is made up for by the bias.
+func TestWaitsBehindFewBytes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(r, "seed"), 1))
+		most := math.Exp(rapid.Float64Range(math.Log(16), math.Log(64<<20)).Draw(r, "most"))
+		perByte := math.Exp(rapid.Float64Range(math.Log(1e-9), math.Log(1e-3)).Draw(r, "per byte"))
+		times := rapid.Float64Range(0.2, 5).Draw(r, "dynamic")
+		step := math.Exp(rapid.Float64Range(math.Log(0.1), math.Log(10)).Draw(r, "step"))
+		m := newModel(t, Options{})
+		draw := func() (static, dynamic, wait float64) {
+			static, dynamic = most/16*(1+15*rnd.Float64()), most*rnd.Float64()
+			return static, dynamic, perByte * (static + times*dynamic)
+		}
+		check := func(when string) {
+			_, _, bias := m.WaitWeights()
+			off := 0.0
+			for range 100 {
+				s, d, wait := draw()
+				off += math.Abs(m.Wait(s, d)-wait) / wait / 100
+			}
+			if least := perByte * most / 16; off > 0.05 || math.Abs(bias) > least {
+				r.Fatalf("%s: mean error %.1f %%, bias %v where the shortest wait is %v", when, 100*off, bias, least)
+			}
+		}
+		teach := func(n int) {
+			for range n {
+				m.LearnWait(draw())
+			}
+		}
+		for i := range 1000 {
+			if teach(1); i >= 500 && i%100 == 0 {
+				check("learning")
+			}
+		}
+		for range rapid.SampledFrom([]int{0, 20, 20_000}).Draw(r, "without any ahead") {
+			m.LearnWait(0, 0, 0)
+		}
+		check("after none were ahead")
+		most *= 30
+		teach(50)
+		most /= 30
+		teach(500) // these no longer outweigh the others
+		check("after many were ahead")
+		prior := Pool([]*Model{m})
+		perByte *= step
+		teach(200)
+		check("after a step")
+		perByte /= step
+		m, _ = New(Options{}, prior)
+		m.LearnWait(0, 0, 0)
+		check("from another's")
+	})
 }
