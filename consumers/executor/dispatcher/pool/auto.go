@@ -18,7 +18,7 @@ import (
 // apart (see work): t = f·(work + c·k) with k others there and f of the server. The
 // request taken is that with the greatest
 //
-//	p/work · exp(−a·max(0, d − now − t))
+//	p/work · exp(−4a·max(0, d − now − t))
 //
 // that is Smith's rule for those that are late, and for others their prospect of being so
 // (PAPERS §2.7, as icbs with work in place of time).
@@ -145,7 +145,7 @@ func (a *auto) take(now int64, s *server) (uint64, *server) {
 			continue
 		}
 		t := d.factor * (j.work + a.work.others*float64(s.in))
-		score := math.Log(max(j.class.Penalty, leastPenalty)/j.work) - a.pool.options.CostDecay*max(0, float64(j.due-now)/second-t)
+		score := math.Log(max(j.class.Penalty, leastPenalty)/j.work) - fading*a.pool.options.CostDecay*max(0, float64(j.due-now)/second-t)
 		if score > most && (j.server == s || !d.says(now, j, t)) {
 			best, most = j, score
 		}
@@ -158,6 +158,11 @@ func (a *auto) take(now int64, s *server) (uint64, *server) {
 	}
 	return 0, nil
 }
+
+// fading is how many times faster than icbs's the prospect of a penalty fades with the time
+// until the deadline: whoever has time lets others pass, and is taken in time since a slot
+// becomes free anywhere soon. Between 2 and 10 it matters little.
+const fading = 4
 
 // leastPenalty tells requests without a penalty apart by their work.
 const leastPenalty = 1e-9

@@ -62,11 +62,11 @@ func (s *Server) finish(now, work int64) int64 {
 	}
 	at := float64(now)
 	if now < w.From {
-		if free := float64(w.From) - at; left <= free {
+		free := float64(w.From) - at
+		if left <= free {
 			return now + max(1, int64(left))
-		} else {
-			left, at = left-free, float64(w.From)
 		}
+		left, at = left-free, float64(w.From)
 	}
 	if slow := (float64(w.To) - at) / w.Factor; left > slow {
 		return w.To + max(1, int64(left-slow))
