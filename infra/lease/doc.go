@@ -2,15 +2,16 @@
 // a key of KV members (DESIGN §3), which goes away by itself 5 s after its holder was last
 // heard of.
 //
-//	waiting ──key free──▶ holding ──work ends, or not renewed in time──▶ waiting
-//	                         └──context ends──▶ ended, key given back
+//	waiting ──key free──▶ holding ──not renewed in time──▶ waiting
+//	                         └──context ends, or work──▶ ended, key given back
 //
-// A holder renews the key every second, by compare and set. If that has not succeeded for
-// [Patience], its work's context ends: by the time that the key is gone, and another may
-// take it, the work has been told to stop. What the work takes to stop beyond the second
-// that is left then, it may overlap with another's: it has to bear that, as what is called
-// at least once does. Only one of two holders of one name holds it: the same process
-// started twice is two.
+// A holder renews the key every second, by compare and set, until its work has ended: one
+// that is stopped keeps the key for as long as its work takes to stop. If no renewal has
+// succeeded for [Patience], the work's context ends, with the cause [ErrLost]: by the time
+// that the key is gone, and another may take it, the work has been told to stop. What it
+// takes to stop beyond the second that is left then, it may overlap with another's: it has
+// to bear that, as what is called at least once does. Only one of two holders of one name
+// holds it: the same process started twice is two.
 //
 // The key's value says who holds it, and what the holder has to say: those who only look
 // read it with [Read].

@@ -24,8 +24,13 @@ const (
 	Patience = 4 * time.Second
 )
 
-// ErrOptions is wrapped by New's error for options that can't work. Nothing was started.
-var ErrOptions = errors.New("lease options")
+var (
+	// ErrOptions is wrapped by New's error for options that can't work. Nothing was started.
+	ErrOptions = errors.New("lease options")
+	// ErrLost is the cause with which the context of work ends when the key may not be this
+	// process's any more: another may hold it within a second.
+	ErrLost = errors.New("the lease is lost: another process may hold it")
+)
 
 // Options of a lease.
 type Options struct {
@@ -96,8 +101,8 @@ func Read(ctx context.Context, client *bus.Client, key string) (Held, bool, erro
 }
 
 // Run waits until the key is this process's, then works, until ctx ends (nil) or work
-// does. work's context ends when ctx does or when the key may not be its own any more; if
-// work returns nil then, the key is waited for again.
+// does. work's context ends when ctx does, or, with the cause ErrLost, when the key may not
+// be its own any more; if work returns nil then, the key is waited for again.
 func (l *Lease) Run(ctx context.Context, work func(ctx context.Context) error) error {
 	for ctx.Err() == nil {
 		revision, began, err := l.take(ctx)
@@ -111,7 +116,7 @@ func (l *Lease) Run(ctx context.Context, work func(ctx context.Context) error) e
 			continue
 		}
 		l.o.Logger.Info().Str("lease", l.o.Key).Msg("held: this process does the work")
-		if err := l.hold(ctx, revision, began, work); err != nil || ctx.Err() != nil {
+		if lost, err := l.hold(ctx, revision, began, work); err != nil || !lost {
 			return err
 		}
 		l.o.Logger.Warn().Str("lease", l.o.Key).Msg("not renewed in time: the work was stopped, and is waited for")
@@ -158,10 +163,12 @@ func (l *Lease) value(since time.Time) ([]byte, error) {
 	return value, nil
 }
 
-// hold works as long as the key is renewed, and gives it back.
-func (l *Lease) hold(ctx context.Context, revision uint64, since time.Time, work func(ctx context.Context) error) error {
-	inner, stop := context.WithCancel(ctx)
-	defer stop()
+// hold works as long as the key is renewed, and gives it back. The key is renewed until the
+// work has ended, also while it takes its time to stop; lost says that it could not be.
+func (l *Lease) hold(ctx context.Context, revision uint64, since time.Time, work func(ctx context.Context) error) (lost bool, err error) {
+	inner, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ctx = context.WithoutCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- work(inner) }()
 	renewed := since
@@ -171,11 +178,7 @@ func (l *Lease) hold(ctx context.Context, revision uint64, since time.Time, work
 		select {
 		case err := <-ended:
 			l.leave(ctx, revision)
-			return err
-		case <-ctx.Done():
-			err := <-ended
-			l.leave(ctx, revision)
-			return err
+			return false, err
 		case <-tick.C():
 		}
 		began := l.o.Clock.Now()
@@ -186,8 +189,8 @@ func (l *Lease) hold(ctx context.Context, revision uint64, since time.Time, work
 		case l.o.Clock.Now().Sub(renewed) >= Patience-Every || errors.Is(err, errTaken):
 			// One more try would come too late.
 			l.o.Logger.Warn().Err(err).Str("lease", l.o.Key).Msg("can't be renewed: the work is stopped")
-			stop()
-			return <-ended
+			stop(ErrLost)
+			return true, <-ended
 		}
 	}
 }
@@ -230,7 +233,7 @@ func (l *Lease) renew(ctx context.Context, revision uint64, since time.Time) (ui
 
 // leave gives the key back, so that others need not wait for its end.
 func (l *Lease) leave(ctx context.Context, revision uint64) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Every)
+	ctx, cancel := context.WithTimeout(ctx, Every)
 	defer cancel()
 	kv, err := l.o.Client.KV(ctx, subject.MembersKV)
 	if err == nil {

@@ -33,7 +33,7 @@ func wish(t *testing.T, b *bus.Bus, who string) *lease.Lease {
 type worker struct {
 	stop  context.CancelFunc
 	began chan struct{} // a word for each time that its work began
-	ended chan struct{} // and ended
+	ended chan error    // and ended, with the cause of its context
 	gone  chan error
 }
 
@@ -41,7 +41,7 @@ type worker struct {
 func start(t *testing.T, l *lease.Lease, running *atomic.Int32) *worker {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	w := &worker{stop, make(chan struct{}, 10), make(chan struct{}, 10), make(chan error, 1)}
+	w := &worker{stop, make(chan struct{}, 10), make(chan error, 10), make(chan error, 1)}
 	go func() {
 		w.gone <- l.Run(ctx, func(ctx context.Context) error {
 			if running.Add(1) > 1 {
@@ -50,7 +50,7 @@ func start(t *testing.T, l *lease.Lease, running *atomic.Int32) *worker {
 			w.began <- struct{}{}
 			<-ctx.Done()
 			running.Add(-1)
-			w.ended <- struct{}{}
+			w.ended <- context.Cause(ctx)
 			return nil
 		})
 	}()
@@ -113,7 +113,9 @@ func TestOneThatLosesIt(t *testing.T) {
 	if _, err := kv.Put(t.Context(), key, other); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the end of the work", one.ended)
+	if err := await(t, "the end of the work", one.ended); !errors.Is(err, lease.ErrLost) {
+		t.Errorf("the work ended by %v", err)
+	}
 	await(t, "the work again, as the other's key has expired", one.began)
 }
 
@@ -127,10 +129,63 @@ func TestTheBusIsGone(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the end of the work", one.ended)
+	if err := await(t, "the end of the work", one.ended); !errors.Is(err, lease.ErrLost) {
+		t.Errorf("the work ended by %v", err)
+	}
 	one.stop()
 	if err := await(t, "its end", one.gone); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestOneThatStopsSlowly: the key is renewed until the work has ended, however long after
+// its context that is.
+func TestOneThatStopsSlowly(t *testing.T) {
+	t.Parallel()
+	b := bustest.Start(t)
+	written := make(chan struct{}, 1)
+	l, err := lease.New(lease.Options{Client: bustest.Client(t, b), Key: key, Says: func() any {
+		select {
+		case written <- struct{}{}:
+		default:
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	began, end, gone := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		gone <- l.Run(ctx, func(ctx context.Context) error {
+			close(began)
+			<-ctx.Done()
+			<-end
+			return nil
+		})
+	}()
+	await(t, "the work", began)
+	stop()
+	for range 3 { // One is of before, and one may have been under way.
+		await(t, "a renewal", written)
+	}
+	if _, ok, err := lease.Read(t.Context(), bustest.Client(t, b), key); !ok || err != nil {
+		t.Errorf("not held: %v, %v", ok, err)
+	}
+	close(end)
+	if err := await(t, "its end", gone); err != nil {
+		t.Error(err)
+	}
+	if _, ok, err := lease.Read(t.Context(), bustest.Client(t, b), key); ok || err != nil {
+		t.Errorf("still held: %v, %v", ok, err)
+	}
+}
+
+// TestWorkThatIsDone ends Run.
+func TestWorkThatIsDone(t *testing.T) {
+	t.Parallel()
+	if err := wish(t, bustest.Start(t), "one").Run(t.Context(), func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -28,10 +28,6 @@ var (
 	// else is under way. It counts as no try.
 	ErrLater = errors.New("something else is under way")
 
-	// ErrTurn is the cause with which the context of Run ends when another process may act
-	// in this one's place: hooks in flight get no Grace.
-	ErrTurn = errors.New("another process may have the turn")
-
 	errNotReady = errors.New("not ready")
 	errNotOn    = errors.New("nothing else is on: kept")
 )

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"penstock/consumers/executor"
+	"penstock/infra/lease"
 	"penstock/schemas/control"
 )
 
@@ -348,7 +349,7 @@ func TestStoppedAtOnce(t *testing.T) {
 	go func() { ended <- g.w.Run(ctx) }()
 	done := g.send(1, "a b/")
 	wait1(t, m.called)
-	lose(ErrTurn)
+	lose(lease.ErrLost)
 	if err := wait1(t, ended); err != nil {
 		t.Error(err)
 	}

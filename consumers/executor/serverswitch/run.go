@@ -7,12 +7,14 @@ import (
 	"sync"
 	"time"
 
+	"penstock/infra/lease"
 	"penstock/schemas/control"
 )
 
 // Run brings servers to what is wanted until ctx ends. Then it begins nothing more, lets
-// hooks in flight end within Grace, or ends them at once if its cause is ErrTurn, and
-// returns nil. It is called once, and ends before Close.
+// hooks in flight end within Grace, or ends them at once if its cause is lease.ErrLost, for
+// another process may act in this one's place, and returns nil. It is called once, and ends
+// before Close.
 func (w *Switch) Run(ctx context.Context) error {
 	w.mu.Lock()
 	twice := w.begun
@@ -38,7 +40,7 @@ func (w *Switch) Run(ctx context.Context) error {
 		case <-ended:
 		}
 		close(w.stopping)
-		if errors.Is(context.Cause(ctx), ErrTurn) {
+		if errors.Is(context.Cause(ctx), lease.ErrLost) {
 			cut()
 		}
 		t := w.o.Clock.NewTimer(w.o.Grace)
