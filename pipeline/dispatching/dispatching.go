@@ -126,7 +126,10 @@ func resultOf(a *upstream.Attempt) dispatcher.Result {
 	case upstream.ReasonAbandoned, upstream.ReasonBody, upstream.ReasonBusy, upstream.ReasonCancelled, upstream.ReasonNoServer, upstream.ReasonRequest:
 		return dispatcher.Result{Gone: true}
 	}
-	r := dispatcher.Result{OK: a.Reason == "" && a.Status < http.StatusInternalServerError, Answer: a.BytesIn}
+	r := dispatcher.Result{OK: a.Reason == "" && a.Status < http.StatusInternalServerError, Answer: -1}
+	if a.Status != http.StatusSwitchingProtocols { // whose bytes are no answer's, and may still come
+		r.Answer = a.BytesIn
+	}
 	if a.FirstByte.IsZero() {
 		return r
 	}

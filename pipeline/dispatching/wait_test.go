@@ -238,3 +238,34 @@ func TestAnUpgradeWaits(t *testing.T) {
 	_ = two.Close()
 	p.wait(t, 0, 0)
 }
+
+// TestResults: what an attempt says of its server. What went over a connection after a
+// change of protocol is no answer's size.
+func TestResults(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	attempt := func(status int, reason string) *upstream.Attempt {
+		return &upstream.Attempt{
+			Connected: at, Sent: at.Add(time.Millisecond), FirstByte: at.Add(5 * time.Millisecond), Awaited: 2 * time.Millisecond,
+			Status: status, BytesIn: 9, Reason: reason,
+		}
+	}
+	early := attempt(200, "")
+	early.Sent = time.Time{} // the answer began before the body had ended
+	for name, tc := range map[string]struct {
+		a    *upstream.Attempt
+		want dispatcher.Result
+	}{
+		"an answer":        {attempt(200, ""), dispatcher.Result{OK: true, Service: 6 * time.Millisecond, Answer: 9}},
+		"an early one":     {early, dispatcher.Result{OK: true, Service: 7 * time.Millisecond, Answer: 9}},
+		"a failed one":     {attempt(500, ""), dispatcher.Result{Service: 6 * time.Millisecond, Answer: 9}},
+		"by its status":    {attempt(429, upstream.ReasonStatus), dispatcher.Result{Service: 6 * time.Millisecond, Answer: 9}},
+		"another protocol": {attempt(101, ""), dispatcher.Result{OK: true, Service: 6 * time.Millisecond, Answer: -1}},
+		"none":             {&upstream.Attempt{Reason: upstream.ReasonConnect}, dispatcher.Result{}},
+		"a client gone":    {attempt(200, upstream.ReasonAbandoned), dispatcher.Result{Gone: true}},
+	} {
+		if got := resultOf(tc.a); got != tc.want {
+			t.Errorf("%s: got %+v, expected %+v", name, got, tc.want)
+		}
+	}
+}

@@ -22,6 +22,7 @@ import (
 type desk struct {
 	t     testing.TB
 	admit func(req *http.Request, a Arrival) (string, error)
+	hears func(names []string) // by Servers
 
 	mu     sync.Mutex
 	told   [][]string // by Servers
@@ -35,8 +36,12 @@ type desk struct {
 
 func (d *desk) Servers(names []string) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.told = append(d.told, slices.Clone(names))
+	hears := d.hears
+	d.mu.Unlock()
+	if hears != nil {
+		hears(names)
+	}
 }
 
 func (*desk) Limit(req *http.Request) time.Duration {
@@ -353,6 +358,52 @@ func TestTheDispatcherIsTold(t *testing.T) {
 	if got := fmt.Sprint(d.told); got != want {
 		t.Errorf("told %s, expected %s", got, want)
 	}
+}
+
+// A request that is let in as soon as the dispatcher hears of a server finds it.
+func TestAServerThatComesBack(t *testing.T) {
+	t.Parallel()
+	reached := make(chan struct{})
+	s := serveRaw(t, func(_ int, c net.Conn, r *bufio.Reader) {
+		close(reached)
+		answerAll(c, r, okAnswer)
+	})
+	p, d := dispatched(t, Options{}, s.URL)
+	server := Server{Name: "a", URL: s.URL, Drain: true}
+	if err := p.Set([]Server{server}); err != nil {
+		t.Fatal(err)
+	}
+	waits, back, again := make(chan struct{}), make(chan struct{}), make(chan struct{}, admissions)
+	d.admit = func(_ *http.Request, a Arrival) (string, error) {
+		if len(a.Tried) > 0 {
+			again <- struct{}{}
+			return "a", nil
+		}
+		close(waits)
+		<-back
+		return "a", nil
+	}
+	ended := make(chan said, 1)
+	go func() { ended <- do(p, newRequest(t, "GET", "/", "")) }()
+	<-waits
+	d.mu.Lock()
+	d.hears = func([]string) {
+		close(back)
+		select {
+		case <-reached:
+		case <-again:
+			t.Error("the server was not there yet")
+		}
+	}
+	d.mu.Unlock()
+	server.Drain = false
+	if err := p.Set([]Server{server}); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-ended; got.err != nil {
+		t.Error(got.err)
+	}
+	d.closes("a")
 }
 
 // A server that goes out of use while it is chosen is not asked: another one is chosen.

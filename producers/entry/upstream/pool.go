@@ -207,9 +207,11 @@ func (p *Pool) renew() {
 	}
 	if p.o.Dispatcher != nil {
 		v.byName = v.names()
-		p.tell(p.view.Load(), v)
 	}
-	p.view.Store(v)
+	before := p.view.Swap(v)
+	if p.o.Dispatcher != nil {
+		p.tell(before, v) // who is let in by it finds the server
+	}
 }
 
 // someProven reports whether a server may get requests that has no need to be proven.
