@@ -14,18 +14,22 @@ import (
 var pageText string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"bytes":   Bytes,
-	"reasons": Reasons,
-	"figure":  func(digits int, f Figure) string { return f.Text(digits) },
-	"count":   func(f Figure) string { return grouped(f.Text(0)) },
-	"size":    sizeText,
-	"usd":     usdText,
-	"percent": func(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) },
-	"instant": Instant,
-	"limits":  LimitText,
-	"ks":      kText,
-	"trimmed": trimmed,
-	"change":  changeText,
+	"bytes":    Bytes,
+	"reasons":  Reasons,
+	"figure":   func(digits int, f Figure) string { return f.Text(digits) },
+	"count":    func(f Figure) string { return grouped(f.Text(0)) },
+	"size":     sizeText,
+	"usd":      usdText,
+	"percent":  func(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) },
+	"instant":  Instant,
+	"limits":   LimitText,
+	"ks":       kText,
+	"trimmed":  trimmed,
+	"change":   changeText,
+	"amount":   amount,
+	"shifts":   func(x SiteServers) []ServersShift { return x.Changes[:min(len(x.Changes), maxListed)] },
+	"names":    someOf,
+	"percents": func(f Figure) string { return (100 * f).Text(1) },
 	"colour": func(i int) template.CSS {
 		c := palette[i%len(palette)]
 		return template.CSS(fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B)) //nolint:gosec // Our own colour.
@@ -56,6 +60,12 @@ func (r *Report) HTML() ([]byte, error) {
 			return nil, fmt.Errorf("report: plots of coding: %w", err)
 		}
 	}
+	var machines []picture
+	if r.Servers != nil {
+		if machines, err = r.Servers.plots(); err != nil {
+			return nil, fmt.Errorf("report: plots of servers: %w", err)
+		}
+	}
 	var moved []WindowReport
 	more := 0
 	for _, w := range r.Windows {
@@ -71,7 +81,7 @@ func (r *Report) HTML() ([]byte, error) {
 	err = page.Execute(&b, map[string]any{
 		"R": r, "Rows": r.compared(), "Plots": plots, "Moved": moved, "More": more, "Holds": r.Account.Holds(),
 		"Replay": r.Kind != KindShadow, "Notes": r.notes(), "SplitPlots": splits, "SplitLinks": links,
-		"CodePlots": codes,
+		"CodePlots": codes, "ServerPlots": machines, "NotSaid": notSaid,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("report: page: %w", err)

@@ -46,6 +46,8 @@ type Report struct {
 	Split *SplitReport `json:"split,omitempty"`
 	// Coding is set for a replay that decides coding too.
 	Coding *CodingReport `json:"coding,omitempty"`
+	// Servers is set for a replay that decides servers too.
+	Servers *ServersReport `json:"servers,omitempty"`
 }
 
 // WindowReport is one placement window of the report's own strategy.

@@ -26,6 +26,9 @@ func (r *Report) Summary(w io.Writer) error {
 	if r.Coding != nil {
 		r.Coding.summary(&b)
 	}
+	if r.Servers != nil {
+		r.Servers.summary(&b)
+	}
 	if s := r.Stores; s != nil && s.Owners > 0 {
 		fmt.Fprintf(&b, "stores   %d owners, %d records, %s, each with one live copy whose digest is that of what was written",
 			s.Owners, s.Records, Bytes(s.Bytes))

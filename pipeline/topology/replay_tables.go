@@ -2,6 +2,7 @@ package topology
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -192,6 +193,19 @@ func (r *running) codings(ctx context.Context, client *bus.Client) (*report.Codi
 		of.Coders = append(of.Coders, c)
 	}
 	return report.ReadCodings(ctx, client, of)
+}
+
+// servers reads what was decided of servers for the report; of none it is empty.
+func (r *running) servers(ctx context.Context, client *bus.Client) (*report.Servers, error) {
+	t := r.tablesOf(control.Servers)
+	if t == nil {
+		return nil, nil
+	}
+	of := report.ServersOf{Config: decider.ConfigDigest(t.config)}
+	if err := json.Unmarshal(t.config, &of.Policy); err != nil {
+		return nil, fmt.Errorf("configuration of servers: %w", err)
+	}
+	return report.ReadServers(ctx, client, of)
 }
 
 // CheckSplit makes the policy of split as serve and a replay would. The error wraps

@@ -82,7 +82,11 @@ func (r *running) report(ctx context.Context, sum *replay.Summary) (*report.Repo
 	if err != nil {
 		return nil, err
 	}
-	if err := report.WriteMatrices(ctx, client, r.Out, splits.Watch, codings.Watch); err != nil {
+	servers, err := r.servers(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if err := report.WriteMatrices(ctx, client, r.Out, splits.Watch, codings.Watch, servers.Watch); err != nil {
 		return nil, err
 	}
 	audit, err := report.NewAudit(ctx, client)
@@ -93,6 +97,7 @@ func (r *running) report(ctx context.Context, sum *replay.Summary) (*report.Repo
 	r.collector.Fill(rep)
 	splits.Fill(rep)
 	codings.Fill(rep)
+	servers.Fill(rep)
 	r.noteRows(sum)
 	if r.mover != nil && !r.Apply {
 		rep.Stores = storesReport(&sum.Verify)
