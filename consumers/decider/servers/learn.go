@@ -36,7 +36,8 @@ type gauged struct {
 // row is a row of service, by the names of its columns.
 type row struct{ requests, errors, served, service, overdue, gauges, queued, inService, potential int64 }
 
-// least reports whether no number of a row is below 0.
+// sane reports whether a row's numbers can be: none below 0, no more served or failed than
+// there were.
 func (r *row) sane() bool {
 	return min(r.requests, r.errors, r.served, r.service, r.overdue, r.gauges, r.queued, r.inService, r.potential) >= 0 && r.served <= r.requests && r.errors <= r.requests
 }

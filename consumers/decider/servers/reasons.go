@@ -19,14 +19,14 @@ const (
 	SwitchRefused    = "SwitchRefused"    // the server switch could not apply a table at all
 	Turned           = "Turned"           // requests that no server got
 	Unseen           = "Unseen"           // sites of which there is no row yet
-	NoEarlierTable   = "NoEarlierTable"   //
+	NoEarlierTable   = "NoEarlierTable"   // a rollback to a time from which no table is known
 	Refused          = "Refused"          // everyone who answered has refused this very table
 	UnknownSite      = "UnknownSite"      // rows of a site that is not configured
 	UnknownServer    = "UnknownServer"    // rows of a server that its site does not have
 	BadRow           = "BadRow"           // rows that cannot be used
 	Frozen           = "Frozen"           // the operator's word
 	Observing        = "Observing"        // mode observe
-	IncompleteWindow = "IncompleteWindow" //
+	IncompleteWindow = "IncompleteWindow" // events of the window are missing
 	PromisesBroken   = "PromisesBroken"   // executors don't apply what is decided
 )
 

@@ -90,7 +90,6 @@ func (s *Site) Set(zones []Zone) error {
 	}
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	s.config = slices.Clone(zones)
 	s.mu.Lock()
 	old := s.zones
 	s.zones = nil
@@ -115,6 +114,7 @@ func (s *Site) Set(zones []Zone) error {
 		}
 	}
 	s.mu.Unlock()
+	s.config = slices.Clone(zones)
 	s.apply(nil)
 	return nil
 }

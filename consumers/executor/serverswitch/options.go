@@ -43,8 +43,8 @@ type Options struct {
 	// and called again after the next start. Defaults to 5 s: less than the executor's.
 	Grace time.Duration
 	// History calls fn for each command of kind servers that the bus still holds, in its
-	// order, with the time at which the server stored it: executor.History. A switch that starts takes the last tables
-	// up from there, which another process may have had. Needed.
+	// order, with the time at which the server stored it: executor.History. A switch that
+	// starts takes the last tables up from there, which another process may have had. Needed.
 	History func(ctx context.Context, fn func(c *control.Command, at time.Time) error) error
 	// Least is how many servers of a site stay on whatever a table says. Defaults to 1.
 	Least  int

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"penstock/consumers/executor"
+	"penstock/infra/clock"
 	"penstock/infra/lease"
 	"penstock/schemas/control"
 )
@@ -276,6 +277,21 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// loseJournal has the journal not be written any more, until what stands in its place is
+// removed.
+func (g *world) loseJournal() {
+	g.t.Helper()
+	name := filepath.Join(g.o.Folder, journalName)
+	g.w.mu.Lock()
+	defer g.w.mu.Unlock()
+	if err := os.Rename(name, name+".away"); err != nil {
+		g.t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(name, "x"), 0o755); err != nil { // no file takes its place
+		g.t.Fatal(err)
+	}
+}
+
 // TestNoJournal: a step that can't be noted is not taken, and a table comes again.
 func TestNoJournal(t *testing.T) {
 	t.Parallel()
@@ -285,15 +301,7 @@ func TestNoJournal(t *testing.T) {
 	done := g.send(1, "a/b")
 	g.in("b", Draining)
 	name := filepath.Join(g.o.Folder, journalName)
-	g.w.mu.Lock()
-	err := os.Rename(name, name+".away")
-	if err == nil {
-		err = os.MkdirAll(filepath.Join(name, "x"), 0o755) // no file takes its place
-	}
-	g.w.mu.Unlock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g.loseJournal()
 	m.edit(func() { m.running["b"] = 0 })
 	for range 3 {
 		wait1(t, g.counts.missed)
@@ -319,6 +327,59 @@ func TestNoJournal(t *testing.T) {
 	}
 	if err != nil || kept.Sites[site1].Servers["a"].Phase != Off {
 		t.Errorf("%s, %v", b, err)
+	}
+}
+
+// TestNoJournalForATry: a try for which there is nothing to note waits too, if what came
+// before it could not be kept.
+func TestNoJournalForATry(t *testing.T) {
+	t.Parallel()
+	at := clock.NewManual(time.Unix(1e9, 0))
+	m := newMachines("a")
+	m.unready["b"] = true
+	g := open(t, m, "a b", func(o *Options) { o.Clock, o.ReadyWithin, o.Look, o.Pause = at, time.Minute, time.Second, time.Second }).run()
+	done := g.send(1, "a b/")
+	calls := func() (n int) {
+		m.edit(func() { n = len(m.calls) })
+		return n
+	}
+	g.in("b", Warming)
+	g.loseJournal()
+	g.pass(at, time.Second, "the try is put off", func() bool { return g.counts.of("journal ") >= 3 })
+	if n := calls(); n != 1 {
+		t.Errorf("%d calls of hooks, expected the first", n)
+	}
+	if err := os.RemoveAll(filepath.Join(g.o.Folder, journalName)); err != nil {
+		t.Fatal(err)
+	}
+	m.edit(func() { m.unready["b"] = false })
+	g.pass(at, time.Second, "answered", func() bool { return len(g.answered()) == 1 })
+	if err := wait1(t, done); err != nil {
+		t.Fatal(err)
+	}
+	if n := calls(); n != 2 {
+		t.Errorf("%d calls of hooks, expected another", n)
+	}
+}
+
+// TestStillCut: what a drain was cut off with is told, also by the process that comes after
+// the one that had it stopped.
+func TestStillCut(t *testing.T) {
+	t.Parallel()
+	m := newMachines("a", "b")
+	m.running["a"] = 3
+	m.hang["off a"] = make(chan struct{})
+	g := open(t, m, "a b", func(o *Options) { o.Drain, o.Grace = time.Millisecond, time.Millisecond }).run()
+	done := g.send(1, "b/a")
+	wait1(t, m.called)
+	m.edit(func() { m.on["a"] = false }) // it was done, and the hook did not come back
+	g.end()
+	_ = wait1(t, done)
+	g.begin()
+	g.run()
+	g.apply(1, "b/a")
+	if got := g.reasons["1 done"]; got != "a stopped at the deadline of its drain: 3 in service" {
+		t.Errorf("told %q", got)
 	}
 }
 

@@ -195,7 +195,9 @@ func (w *Switch) saw(u *unit, power Power, running bool, now time.Time) {
 	m := u.memo
 	switch {
 	case power == PowerOff && m.Phase != Starting && m.Phase != Off:
+		cut := m.Cut // of a server that was being stopped when the process was
 		m.enter(Off, now)
+		m.Cut = cut
 	case power == PowerOn && (m.Phase == Unknown || m.Phase == Off || m.Phase == Starting):
 		m.enter(Warming, now)
 		m.Until = now.Add(w.o.ReadyWithin)

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// begin notes that a step is begun, before it is: if edit says so, and the journal takes
-// it. A step that can't be noted waits for a pause. wanted is checked again under the
-// lock: a later table may have come since the step was planned.
+// begin notes that a step is begun, before it is: if the journal takes it, with all that
+// could not be kept before. A step that can't be noted waits for a pause. What is wanted is
+// looked at again under the lock: a later table may have come since the step was planned.
 func (w *Switch) begin(s *site, u *unit, planned step, edit func(m *memo, now time.Time)) bool {
 	w.mu.Lock()
 	now := w.o.Clock.Now()
@@ -20,7 +20,8 @@ func (w *Switch) begin(s *site, u *unit, planned step, edit func(m *memo, now ti
 	}
 	before := *u.memo
 	edit(u.memo, now)
-	change := w.edited(s, u, &before)
+	w.edited(s, u, &before)
+	change := w.latest
 	w.mu.Unlock()
 	if w.keep(change) == nil {
 		return true

@@ -95,9 +95,14 @@ func read(value []byte, number uint64, at int64) (revision, error) {
 	return r, nil
 }
 
-// checked makes numbers that can't be what they should be 0.
+// mostPlaces is more than any server has: what says more can't be, and sums don't overflow.
+const mostPlaces = 1 << 30
+
+// checked makes numbers that can't be what they should be 0, or mostPlaces.
 func (f Figures) checked() Figures {
-	f.Claim, f.InService, f.Queued = max(0, f.Claim), max(0, f.InService), max(0, f.Queued)
+	for _, n := range [...]*int{&f.Claim, &f.InService, &f.Queued} {
+		*n = min(max(0, *n), mostPlaces)
+	}
 	if !(f.Potential >= 0) || math.IsInf(f.Potential, 1) {
 		f.Potential = 0
 	}

@@ -75,6 +75,15 @@ func TestNotABook(t *testing.T) {
 	if err != nil || r.Born != 3 || r.Dispatchers[0].At != 3 || r.Dispatchers[0].Servers["s"] != (Figures{}) {
 		t.Errorf("times to come and negative numbers: got %+v, %v", r, err)
 	}
+	// Claims beyond all bounds are no room for others when they are summed.
+	r, err = read([]byte(`{"dispatchers":[{"name":"a","servers":{"s":{"claim":9223372036854775807}}},{"name":"b","servers":{"s":{"claim":9223372036854775807}}}]}`), 7, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := claimant{self: row{Name: "me"}, servers: []Server{{Name: "s", M: 4}}, limits: map[string]int{}}
+	if p := c.plan(r); p.free["s"] != 0 || p.next["s"] != 0 {
+		t.Errorf("got %+v", p)
+	}
 }
 
 func FuzzRead(f *testing.F) {

@@ -152,9 +152,9 @@ func (c *Claims) tell() {
 	}
 }
 
-// Zone is what other dispatchers have at the servers of a zone, as
-// of the last round that read it, also while the bus is away. At tells how old that is. some is
-// false if there are none.
+// Zone is what other dispatchers have at the servers of a zone, as of the last round that
+// read it, also while the bus is away. At tells how old that is. some is false if there are
+// none.
 func (c *Claims) Zone(name string) (l Load, some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

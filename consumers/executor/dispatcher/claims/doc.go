@@ -30,10 +30,10 @@
 //
 // A bus that was restarted has lost the key, for the bucket is in memory; the bucket is made
 // anew too if need be. Nobody knows then what the others hold. So in a key that is younger
-// than Options.Grace, or was not written for 2.5 s before, nobody raises a limit, and everybody who held something before writes it
-// down again. That is also so when the first dispatcher starts. A process that stood still for
-// longer than 5 s, or was cut off alone, comes back to a key without its row, and lowers its
-// limits in its first round to what the others have left; M is not kept until then. Nor is it,
-// for a round, if such a one comes back to a bus that was restarted meanwhile and on which the
-// others have not written yet.
+// than Options.Grace, or was not written for 2.5 s before, nobody raises a limit, and
+// everybody who held something before writes it down again. That is also so when the first
+// dispatcher starts. A process that stood still for longer than 5 s, or was cut off alone,
+// comes back to a key without its row, and lowers its limits in its first round to what the
+// others have left; M is not kept until then. Nor is it, for a round, if such a one comes back
+// to a bus that was restarted meanwhile and on which the others have not written yet.
 package claims
