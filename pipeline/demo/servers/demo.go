@@ -47,8 +47,10 @@ const (
 	workers = 6
 	// cost is that of a server that is on, a second, in the unit of penalties.
 	cost = 1.0
-	// initial is how many servers are on at first.
+	// initial is how many servers are on at first, and at least.
 	initial = 2
+	// critical is the potential penalty in the queues that turns a server on.
+	critical = 2.0
 	// boot is how long a server takes from its start to its first request.
 	boot = 500 * time.Millisecond
 	// writes is the share of requests for pages that may not be sent twice.
@@ -68,7 +70,7 @@ type Class struct {
 }
 
 // classes of requests. The decider, the entry points and the judge all go by these.
-var classes = []Class{{backend.Static, 400 * time.Millisecond, 2}, {backend.Page, time.Second, 4}}
+var classes = []Class{{backend.Static, 400 * time.Millisecond, 0.5}, {backend.Page, time.Second, 1}}
 
 // classOf is a class by name.
 func classOf(name string) *Class {

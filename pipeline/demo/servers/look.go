@@ -31,6 +31,7 @@ type serverLook struct {
 	queued, inService, places float64
 	started, answers          float64
 	estimated, took           float64 // s
+	told                      float64 // of started, by the metrics
 	failure                   float64 // relative error of estimates, of the entry point with the most answers
 	wait                      float64 // s, the mean of entry points
 }
@@ -52,6 +53,19 @@ func (s *serverLook) on() bool {
 	return false
 }
 
+// follow makes counts go on over the time in which a server is off and nobody tells them.
+// What was estimated and came goes on by itself then, what was started begins at 0.
+func (s *serverLook) follow(last *serverLook) {
+	if s.answers < last.answers {
+		s.answers, s.estimated, s.took = last.answers, last.estimated, last.took
+	}
+	s.told = s.started
+	if s.started >= last.told {
+		s.started -= last.told
+	}
+	s.started += last.started
+}
+
 // take reads what was told.
 func (l *look) take(all [2][points]samples, says *topology.SwitchStatus, at *addresses) {
 	const d = "penstock_dispatcher_"
@@ -65,6 +79,7 @@ func (l *look) take(all [2][points]samples, says *topology.SwitchStatus, at *add
 			s.inService += m.sum(d+"in_service", "server", name)
 			s.places += m.sum(d+"places", "server", name)
 			s.started += m.sum(d+"started_total", "server", name)
+			s.told = s.started
 			s.estimated += m.sum(d+"estimated_seconds_total", "server", name)
 			s.took += m.sum(d+"service_seconds_total", "server", name)
 			s.wait += m.sum(d+"expected_wait_seconds", "server", name) / points

@@ -279,12 +279,12 @@ func (x *ServerResult) estimates(looks []*look, number int, faults []Fault) {
 	var estimated, took float64
 	for k := 1; k < len(looks); k++ {
 		a, b := &looks[k-1].servers[number], &looks[k].servers[number]
-		if n := b.answers - a.answers; n > 0 && a.answers > 0 && !near(faults, looks[k].at) {
+		if n := b.answers - a.answers; n > 0 && !near(faults, looks[k].at) {
 			x.Answers += n
 			estimated += b.estimated - a.estimated
 			took += b.took - a.took
 		}
-		if b.answers > 0 && !near(faults, looks[k].at) {
+		if b.failure > 0 && !near(faults, looks[k].at) {
 			x.Failure = b.failure
 		}
 	}

@@ -187,6 +187,7 @@ func (s *show) note(l *look, at time.Duration) {
 			if last.servers[i].on() {
 				l.seconds += (at - last.at).Seconds()
 			}
+			l.servers[i].follow(&last.servers[i])
 		}
 	}
 	s.looks = append(s.looks, l)

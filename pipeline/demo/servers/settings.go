@@ -24,7 +24,7 @@ type settings struct {
 	Dispatches                  bool
 	Policy                      string
 	Workers, Initial            int
-	Cost                        float64
+	Cost, Critical              float64
 	Classes                     []Class
 	Ramp                        time.Duration
 	Cooldown, StartDelay, Hold  time.Duration
@@ -95,7 +95,7 @@ type written struct {
 // penstock alone, and so no others are decided.
 func (w *world) write(rng *rand.Rand) (*written, error) {
 	base := settings{
-		Dispatches: true, Policy: w.show.Policy, Workers: workers, Initial: initial, Cost: cost, Classes: classes, Ramp: w.show.cooldown() / 2,
+		Dispatches: true, Policy: w.show.Policy, Workers: workers, Initial: initial, Cost: cost, Critical: critical, Classes: classes, Ramp: w.show.cooldown() / 2,
 		Cooldown: w.show.cooldown(), StartDelay: time.Second, Hold: w.show.hold(),
 		On: w.hook("on"), Off: w.hook("off"), Status: w.hook("status"),
 		PeerKeyFile: filepath.Join(w.show.Dir, "peer.key"), UserKey: stage.Secret(rng),

@@ -82,8 +82,7 @@ func (c *scene) compare(before, last *look) {
 	for i := range last.servers {
 		a, b := &before.servers[i], &last.servers[i]
 		x := serverScene{number: i + 1, state: stateText(b), queued: b.queued, inService: b.inService, places: b.places, estimated: -1, took: -1, failure: b.failure, wait: 1000 * b.wait}
-		// What was turned off tells nothing any more: its counts are not there.
-		if started > 0 && b.started >= a.started {
+		if started > 0 {
 			x.share = (b.started - a.started) / started
 		}
 		if n := b.answers - a.answers; n > 0 && b.took > a.took {
