@@ -154,8 +154,8 @@ func (s *show) judge(ctx context.Context) (*Result, error) {
 		r.Tables = append(r.Tables, t)
 	}
 	for _, x := range switched {
-		if x.Status == control.Done && strings.Contains(x.Reason, "deadline") || x.Status == control.Failed {
-			r.Cut = append(r.Cut, fmt.Sprintf("table %d: %s: %s", x.Epoch, x.Status, x.Reason))
+		if strings.Contains(x.Reason, "deadline of its drain") {
+			r.Cut = append(r.Cut, fmt.Sprintf("table %d: %s", x.Epoch, x.Reason))
 		}
 	}
 	r.Decisions, r.Reasons, r.Outcomes = seer.decisions, seer.reasons, seer.outcomes
