@@ -35,6 +35,9 @@
 //     delays by wrk.
 //   - the entry point with against without events: 15 pairs of turns, and the 95 %
 //     interval of their ratio.
+//   - the entry point with its dispatcher, by policy, beside the entry point that sends
+//     each request on at once, HAProxy by leastconn and NGINX by least_conn, in front of
+//     the same four servers, one of them ten times slower: delays, the slow one's share.
 //   - the redirector as a process with 10 million owners: lookups a second and delays
 //     by wrk, memory; and the same lookups in one process, without HTTP.
 //   - log lines to columns: the combined format beside a plain regular expression,

@@ -120,9 +120,18 @@ func serveProxy(t *testing.T, kind, service, nats string) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
+	if policy, is := strings.CutPrefix(kind, "dispatch-"); is {
+		// A site of its own, for entry points of one site share its servers' slots.
+		site := "site" + policy
+		serveEntry(ctx, t, site, dispatchConfig(site, policy, service, filepath.Join(t.TempDir(), "store")), nats, false)
+		return
+	}
 	switch kind {
 	case "entry", "silent":
-		serveEntry(ctx, t, service, nats, kind == "silent")
+		serveEntry(ctx, t, "here", fmt.Appendf(nil, entryConfig, service, filepath.Join(t.TempDir(), "store")), nats, kind == "silent")
+		return
+	case "machine":
+		serveMachine(ctx, t, service)
 		return
 	case "redirector":
 		serveRedirector(ctx, t, service, nats)
@@ -163,13 +172,13 @@ func entryBus(t testing.TB) (url string) {
 }
 
 // serveEntry is penstock entry. A silent one publishes no events.
-func serveEntry(ctx context.Context, t *testing.T, service, nats string, silent bool) {
+func serveEntry(ctx context.Context, t *testing.T, site string, settings []byte, nats string, silent bool) {
 	dir := t.TempDir()
-	c, err := config.Read("entry.yaml", fmt.Appendf(nil, entryConfig, service, filepath.Join(dir, "store")))
+	c, err := config.Read("entry.yaml", settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := topology.Entry{Site: "here", Silent: silent, Alone: topology.Alone{
+	e := topology.Entry{Site: site, Silent: silent, Alone: topology.Alone{
 		Config: c, NATS: nats, Name: "bench", State: filepath.Join(dir, "state"), Logger: zerolog.New(os.Stderr).Level(zerolog.ErrorLevel),
 		Started: func(address, _ string) { fmt.Printf("address %s\n", address) },
 	}}
