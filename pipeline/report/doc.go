@@ -27,7 +27,10 @@
 // are of bytes both ways of reads, so that they are an upper bound.
 //
 // A replay that decides split too has a section of it, from [Splits]: its tables as
-// they were ordered, and the calls as they were recorded. [Status] tells, beside the
+// they were ordered, and the calls as they were recorded; so has one that decides coding,
+// from [Codings], and one that decides servers, from [Servers]: how many servers the
+// tables had on and what they cost, beside the penalties as they were recorded. Nothing is
+// said of penalties that other servers would have brought. [Status] tells, beside the
 // last decision of each kind, the last table of each scope, for how long it is in
 // force, and what each router has answered.
 //

@@ -302,11 +302,13 @@ const notSaid = "Recorded traffic goes where it went: what penalties other serve
 // text says what was recorded, in a line.
 func (r *ServersRecorded) text() string {
 	text := fmt.Sprintf("as recorded: %s requests", grouped(fmt.Sprint(r.Requests)))
-	switch {
-	case r.Limited > 0:
-		text += fmt.Sprintf(", %s %% of those with a limit late, penalties of %s", trimmed(100*float64(r.LateShare)), amount(r.Penalties))
-	default:
+	if r.Limited > 0 {
+		text += fmt.Sprintf(", %s %% of those with a limit late", trimmed(100*float64(r.LateShare)))
+	} else {
 		text += ", none with a limit"
+	}
+	if r.Limited > 0 || r.Penalties > 0 {
+		text += ", penalties of " + amount(r.Penalties)
 	}
 	if r.Turned > 0 {
 		text += fmt.Sprintf("; %s turned away", grouped(fmt.Sprint(r.Turned)))

@@ -2,9 +2,7 @@ package report
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +10,7 @@ import (
 
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/golden"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
 )
@@ -41,8 +40,6 @@ func (x *told) set(key string, s control.Switch) uint64 {
 	x.ok(err)
 	return rev
 }
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 var statusStart = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 
@@ -148,15 +145,5 @@ func TestStatusGolden(t *testing.T) {
 	x.set(control.ModeKey(control.Placement), control.Switch{Mode: control.Observe})
 	say("The operator has just switched to observe.", 0)
 
-	const golden = "testdata/status.golden"
-	if *update {
-		x.ok(os.MkdirAll("testdata", 0o755))
-		x.ok(os.WriteFile(golden, []byte(text.String()), 0o600))
-		return
-	}
-	want, err := os.ReadFile(golden)
-	x.ok(err)
-	if text.String() != string(want) {
-		t.Errorf("got\n%s\nexpected\n%s", text.String(), want)
-	}
+	golden.File(t, "status.golden", text.String())
 }
