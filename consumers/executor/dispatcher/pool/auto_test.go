@@ -142,3 +142,25 @@ func TestAutoTakesWhatIsMostWorth(t *testing.T) {
 		t.Errorf("started in the order %v, expected those of the greater penalty first", order)
 	}
 }
+
+// TestWorkOfOneKind: where all requests are alike, what their parts have in common can't be
+// told apart; it is estimated well all the same, and after a week as after an hour.
+func TestWorkOfOneKind(t *testing.T) {
+	t.Parallel()
+	k, s := newWork(), &server{}
+	s.auto.f = 1
+	j := &job{size: 1000, dynamic: true, found: 8}
+	for n := range 60_000 {
+		k.learn(s, j, 0.05*(1+0.4*float64(n*7919%101-50)/50))
+		for i := range k.p {
+			for l := range k.p {
+				if v := k.p[i][l]; !(math.Abs(v) <= mostUnknown) || i == l && v < 0 {
+					t.Fatalf("request %d: %v", n, k.p)
+				}
+			}
+		}
+	}
+	if took := k.time(0, s, k.of(j), j.found); math.Abs(took-0.05) > 0.01 {
+		t.Errorf("estimated %v s, expected 0.05", took)
+	}
+}

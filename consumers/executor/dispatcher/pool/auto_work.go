@@ -131,7 +131,34 @@ func (k *work) step(x [4]float64, u, e float64) {
 			k.p[i][l] = (k.p[i][l] - g[i]*g[l]/d) / remember
 		}
 	}
-	for i := range x {
-		k.p[i][i] = min(k.p[i][i], 1e3)
+	k.bound()
+}
+
+const (
+	// mostUnknown is what p grows to in directions in which no request tells anything, such
+	// as that of 1 against dynamic while all are dynamic.
+	mostUnknown = 1e3
+	// wide is where in p it is begun to keep it below that.
+	wide = mostUnknown / 10
+)
+
+// bound keeps p from growing without end where nothing is learned while it is forgotten:
+// p − δ·p² has the directions of p, and lets the extent of none pass mostUnknown. To bound
+// its entries one by one would turn them, until nothing of p was true, and after a million
+// requests none of its numbers one.
+func (k *work) bound() {
+	if max(k.p[0][0], k.p[1][1], k.p[2][2], k.p[3][3]) <= wide {
+		return
+	}
+	const delta = (1/remember - 1) / mostUnknown
+	p := k.p
+	for i := range p {
+		for l := range p {
+			square := 0.0
+			for m := range p {
+				square += p[i][m] * p[m][l]
+			}
+			k.p[i][l] -= delta * square
+		}
 	}
 }
