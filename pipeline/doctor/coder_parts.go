@@ -29,9 +29,11 @@ func (x *examination) coderParts(ctx context.Context) {
 		x.keys(k)
 		x.certificate(k)
 		x.token(k)
+		marks := make([]ownerMark, len(k.Stores))
 		for j := range k.Stores {
-			x.blobs(ctx, k, &k.Stores[j])
+			marks[j] = x.blobs(ctx, k, &k.Stores[j])
 		}
+		x.unmarked(k, marks)
 	}
 }
 
@@ -82,19 +84,21 @@ func (x *examination) token(k *config.Coder) {
 	}
 }
 
-// blobs looks at a store of a coder. Nothing is made or taken over: it may be in use.
-func (x *examination) blobs(ctx context.Context, k *config.Coder, s *config.CoderStore) {
+// blobs looks at a store of a coder, and whether it has the coder's owner mark. Nothing is
+// made or taken over: it may be in use.
+func (x *examination) blobs(ctx context.Context, k *config.Coder, s *config.CoderStore) ownerMark {
 	what := fmt.Sprintf("store %s of coder %s", s.Name, k.Name)
 	at, err := config.ParseStore(s.URL)
 	if err != nil {
 		x.add("stores", what, Broken, "url: expected "+err.Error(), "the coder refuses to start: change the url, or set what it takes from the environment"+elsewhere)
-		return
+		return markUnknown
 	}
 	ctx, cancel := x.within(ctx)
 	defer cancel()
 	switch at.Kind {
 	case "dir":
 		x.blobFolder(what, at.URL)
+		return folderMark(at.URL, k.Name)
 	case "jetstream":
 		if x.client == nil {
 			x.add("stores", what, Unknown, "it is on the bus, which was not reached", "name the coder's server with --nats")
@@ -104,8 +108,9 @@ func (x *examination) blobs(ctx context.Context, k *config.Coder, s *config.Code
 			x.fine("stores", what, "the bus is reached; its stream is made by the first start, if it is not there yet")
 		}
 	default:
-		x.blobBucket(ctx, what, s.Name, &at)
+		return x.blobBucket(ctx, what, s.Name, k.Name, &at)
 	}
+	return markUnknown
 }
 
 // blobFolder looks whether a folder may be written to, or made.
@@ -141,11 +146,11 @@ func (x *examination) blobFolder(what, folder string) {
 }
 
 // blobBucket looks for a bucket with the credentials that the coder would use.
-func (x *examination) blobBucket(ctx context.Context, what, name string, at *config.Store) {
+func (x *examination) blobBucket(ctx context.Context, what, name, coder string, at *config.Store) ownerMark {
 	access, secret, err := at.Keys()
 	if err != nil {
 		x.add("stores", what, Broken, err.Error(), "the coder refuses to start: set both where it is started"+elsewhere)
-		return
+		return markUnknown
 	}
 	s, err := s3.New(s3.Options{
 		Name: name, Endpoint: at.Endpoint, Region: at.Region, Bucket: at.Bucket, Prefix: at.Prefix, AccessKey: access, SecretKey: secret,
@@ -153,7 +158,7 @@ func (x *examination) blobBucket(ctx context.Context, what, name string, at *con
 	})
 	if err != nil {
 		x.add("stores", what, Broken, err.Error(), "the coder refuses to start: change the url")
-		return
+		return markUnknown
 	}
 	defer x.closing("stores", what, s.Close)
 	if err := s.Check(ctx); err != nil {
@@ -162,7 +167,8 @@ func (x *examination) blobBucket(ctx context.Context, what, name string, at *con
 			hint += " The url names no credentials: AWS's own variables, its credentials file or the machine's role must give them"
 		}
 		x.add("stores", what, Broken, err.Error(), hint)
-		return
+		return markUnknown
 	}
 	x.fine("stores", what, "bucket %s is reached", at.Bucket)
+	return x.bucketMark(ctx, what, coder, s)
 }

@@ -99,6 +99,8 @@ func TestStoresOfCoders(t *testing.T) {
 	keys := fmt.Sprintf("keys_file: %q", put(t, d, "keys", []byte("client a-secret-of-some-length\n")))
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		switch {
+		case q.Method == http.MethodGet && q.URL.Path == "/blobs/p/objects/owner!": // the mark, which nobody made
+			w.WriteHeader(http.StatusNotFound)
 		case q.Method != http.MethodHead:
 			t.Errorf("a look has sent %s %s", q.Method, q.URL)
 			w.WriteHeader(http.StatusForbidden)

@@ -57,13 +57,17 @@ func (x *examination) servers(s *report.Status) {
 	x.lastDecision(k, "applies no table")
 	for _, r := range k.Decision.Reasons {
 		switch r.Code {
+		case servers.UnknownSite:
+			x.add("decisions", "servers", Look, fmt.Sprintf("requests of the site %.80q are left out: the configuration has no servers there", r.Scope), "do entry points and decider have the same configuration?")
 		case servers.UnknownServer:
-			x.add("decisions", "servers of "+r.Scope, Look, "it was told of servers that the configuration doesn't have: "+r.Text, "do entry points and decider have the same configuration?")
+			x.add("decisions", "servers of "+r.Scope, Look, fmt.Sprintf("requests of the server %.80v are left out: the configuration doesn't have it there", r.Evidence["server"]), "do entry points and decider have the same configuration?")
+		case servers.Turned:
+			x.add("decisions", "servers of "+r.Scope, Look, fmt.Sprintf("no server got %v requests of the last window, and they failed", r.Evidence["requests"]), "are all queues full, or all servers away?")
 		case servers.BadRow:
 			x.add("decisions", "servers", Look, fmt.Sprintf("%d rows cannot be used", r.Count), r.Text)
-		case servers.ServerFailed, servers.SwitchRefused:
-			x.add("decisions", "servers of "+r.Scope, Broken, r.Text, "look at the server switch: penstock explain servers "+r.Scope)
-		case string(switching.Panic):
+		case servers.ServerFailed:
+			x.add("decisions", "servers of "+r.Scope, Broken, fmt.Sprintf("%v: %s", r.Evidence["server"], r.Text), "look at the server switch: penstock explain servers "+r.Scope)
+		case servers.SwitchRefused, string(switching.Panic):
 			x.add("decisions", "servers of "+r.Scope, Broken, r.Text, "look at the server switch: penstock explain servers "+r.Scope)
 		}
 	}
