@@ -164,9 +164,10 @@ func (s *season) expect(ahead int64) (most, relative float64, counts bool) {
 	return most, relative, known && s.loads > 0 && (s.wrong <= s.wrongOfNone || relative <= goodEnough)
 }
 
-// sum256 is the digest of the means, which change once a part.
+// sum256 is the digest of the means, which change once a part; zero if there are none,
+// whether they were never made or read back as nothing.
 func (s *season) sum256() [sha256.Size]byte {
-	if s.dirty {
+	if s.dirty && len(s.day)+len(s.week) > 0 {
 		h := sha256.New()
 		var b [8]byte
 		for _, of := range [...][]float64{s.day, s.week} {
