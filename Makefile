@@ -68,6 +68,7 @@ bench: ## Measure the rows of the design's speed table; ratios are of one run. P
 	PLACEMENT_OWNERS=$${PLACEMENT_OWNERS:-10000000} DIRECTORY_OWNERS=$${DIRECTORY_OWNERS:-10000000} $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 60m -p 1 $(if $(filter ./...,$(PKG)),./pipeline/bench/ ./consumers/decider/placement/,$(PKG))
 ifeq ($(PKG),./...)
 	$(GO) test -run '^$$' -bench 'Decide|Pick' -timeout 10m -p 1 ./consumers/decider/split/ ./infra/shares/
+	$(GO) test -run '^$$' -bench 'Decide|BenchmarkIncrease$$' -timeout 20m -p 1 ./consumers/executor/dispatcher/pool/ ./consumers/executor/dispatcher/line/
 	$(GO) test -run '^$$' -bench AgainstBare -benchtime 100x -timeout 10m ./consumers/executor/coder/object/
 endif
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 )
 
 // loaded is a pool whose servers have M in service and so many queued.
@@ -63,6 +64,9 @@ func BenchmarkDecide(b *testing.B) {
 				b.Fatal("nobody may")
 			}
 		}
+		if servers == 100 {
+			judge(b, allowed(o.Policy, queued))
+		}
 	}
 	for _, policy := range Policies() {
 		for _, servers := range []int{10, 100, 1000} {
@@ -82,6 +86,34 @@ func BenchmarkDecide(b *testing.B) {
 		b.Run(fmt.Sprintf("%s/servers=100/elapsed", policy), func(b *testing.B) {
 			decide(b, Options{Policy: policy, Elapsed: true}, 100, 16, 4)
 		})
+	}
+}
+
+// allowed is what DESIGN §7 allows a decision among 100 servers, 0: it says nothing.
+func allowed(policy Policy, queued int) time.Duration {
+	switch policy {
+	case RR, WRR, LL, CAP, P2C, PeakEWMA, Prequal:
+		return 2 * time.Microsecond
+	case A1:
+		if queued == 1000 {
+			return 100 * time.Microsecond
+		}
+	}
+	return 0
+}
+
+// judge tells which part of what is allowed a decision has taken.
+func judge(b *testing.B, allowed time.Duration) {
+	if allowed == 0 {
+		return
+	}
+	part := 100 * float64(b.Elapsed()) / float64(b.N) / float64(allowed)
+	b.ReportMetric(part, fmt.Sprintf("%%-of-%v", allowed))
+	if verdict := "met"; b.N > 1 { // the first run is none
+		if part > 100 {
+			verdict = "NOT MET"
+		}
+		b.Logf("at most %v a decision: %s", allowed, verdict)
 	}
 }
 

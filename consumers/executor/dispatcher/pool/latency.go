@@ -148,10 +148,16 @@ func (q *prequal) choose(now int64, j *job) *server {
 	slices.Sort(q.flight[:n])
 	hot := q.flight[int(hotQuantile*float64(n-1))]
 	best := q.looked[0]
-	least := q.latency(now, best)
+	bHot := best.load() > hot
+	least := math.Inf(1) // nobody asks for it of a hot one
+	if !bHot {
+		least = q.latency(now, best)
+	}
 	for _, s := range q.looked[1:n] {
-		l := q.latency(now, s)
-		sHot, bHot := s.load() > hot, best.load() > hot
+		sHot, l := s.load() > hot, math.Inf(1)
+		if !sHot {
+			l = q.latency(now, s)
+		}
 		better := false
 		switch {
 		case sHot != bHot:
@@ -164,7 +170,7 @@ func (q *prequal) choose(now int64, j *job) *server {
 			better = s.load() < best.load() || s.load() == best.load() && s.placed < best.placed
 		}
 		if better {
-			best, least = s, l
+			best, bHot, least = s, sHot, l
 		}
 	}
 	return best

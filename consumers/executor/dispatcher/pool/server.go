@@ -27,6 +27,7 @@ type server struct {
 	since         int64 // ramp: start
 	started       uint64
 	running       []*job
+	runs          []run   // of the same, side by side for slowdown
 	serving       float64 // s: sum of the estimates of those in service
 	queuedDynamic int
 	line          *line.Line
@@ -35,6 +36,18 @@ type server struct {
 	answers       answers
 	auto          speed // of the policy auto
 	board         board
+}
+
+// run is what slowdown asks of a job in service.
+type run struct {
+	within  int64   // ns: until then it surely takes no longer than service
+	started int64   // ns
+	service float64 // s
+}
+
+func newRun(now int64, service float64) run {
+	n := nanoseconds(service)
+	return run{now + n - n>>40 - 1, now, service} // less what rounding may be
 }
 
 // state of a job.
@@ -113,19 +126,24 @@ const mostSlow = 10
 // is knowledge that comes before its end does (its time is censored from below); that
 // each counts for so much only lets a single one that hangs not condemn a server.
 func (s *server) slowdown(now int64) float64 {
-	if len(s.running) == 0 {
+	if len(s.runs) == 0 {
 		return 1
 	}
 	sum := 0.0
-	for _, j := range s.running {
-		elapsed := float64(now-j.started) / second
-		if elapsed <= j.service {
+	for i := range s.runs {
+		r := &s.runs[i]
+		if now <= r.within { // without a division
+			sum++
+			continue
+		}
+		elapsed := float64(now-r.started) / second
+		if elapsed <= r.service {
 			sum++
 		} else {
-			sum += max(1, min(elapsed/max(j.service, leastService), mostSlow))
+			sum += max(1, min(elapsed/max(r.service, leastService), mostSlow))
 		}
 	}
-	return sum / float64(len(s.running))
+	return sum / float64(len(s.runs))
 }
 
 // leastService keeps the estimate of a server that nothing is known of from making
@@ -137,6 +155,7 @@ func (s *server) run(now int64, j *job) {
 	j.state, j.started, j.place = running, now, len(s.running)
 	j.late = j.lateness(now, j.service)
 	s.running = append(s.running, j)
+	s.runs = append(s.runs, newRun(now, j.service))
 	s.in++
 	s.started++
 	s.serving += j.service
@@ -157,6 +176,8 @@ func (s *server) end(j *job) {
 	s.running[j.place], moved.place = moved, j.place
 	s.running[last] = nil
 	s.running = s.running[:last]
+	s.runs[j.place] = s.runs[last]
+	s.runs = s.runs[:last]
 	s.in--
 	s.serving = max(0, s.serving-j.service)
 	if s.in == 0 {
