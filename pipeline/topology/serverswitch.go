@@ -142,19 +142,16 @@ func (w *switching) work(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, one.Close()) }()
 	w.now.Store(one)
 	defer w.now.Store(nil)
-	// Whoever acts for the site goes on where another left: the consumer is theirs in common.
-	x, err := executor.New(executor.Options{
-		Client: w.client, Target: one, Name: w.Name, Role: control.SwitchTarget + "-" + subject.Encode(w.site), Workers: switchWorkers,
-		Metrics: executorMeter{w.metrics, control.Servers}, Logger: log,
-	})
-	if err != nil {
-		return err
-	}
 	work, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 2)
 	go func() { ended <- one.Run(work) }()
-	go func() { ended <- x.Run(work) }()
+	go func() {
+		// Whoever acts for the site goes on where another left: the consumer is theirs in common.
+		ended <- w.execute(work, &following{}, executor.Options{
+			Target: one, Role: control.SwitchTarget + "-" + subject.Encode(w.site), Workers: switchWorkers, Logger: log,
+		})
+	}()
 	err = <-ended
 	stop()
 	return errors.Join(err, <-ended)

@@ -42,28 +42,32 @@ func (v *alone) watchTables(what string, f *following) {
 // an executor of its own: role is its name among all of them. What the bus or the target
 // do to the executor never ends the process: what is in force stays, and it begins anew.
 func (v *alone) executing(kind control.Kind, part, role string, target executor.Target, f *following) {
-	log := v.part(part)
 	v.parts.Start(part, func(ctx context.Context) error {
-		for {
-			if v.client.Ready(ctx) != nil {
-				return nil //nolint:nilerr // The context has ended.
-			}
-			x, err := executor.New(executor.Options{
-				Client: v.client, Target: target, Name: v.Name, Role: role, Own: true, Metrics: executorMeter{v.metrics, kind}, Logger: log,
-			})
-			if err != nil {
-				return err
-			}
-			f.now.Store(x)
-			err = x.Run(ctx)
-			if ctx.Err() != nil {
-				return err
-			}
-			v.metrics.Retries.Inc("executor of "+string(kind), "again")
-			log.Warn().Err(err).Dur("wait", followAgain).Msg("tables cannot be followed: what is in force stays, and they are asked for again")
-			if clock.System().Sleep(ctx, followAgain) != nil {
-				return nil //nolint:nilerr // The context has ended.
-			}
-		}
+		return v.execute(ctx, f, executor.Options{Target: target, Role: role, Own: true, Logger: v.part(part)})
 	})
+}
+
+// execute runs executors, one after another, until the context ends.
+func (v *alone) execute(ctx context.Context, f *following, o executor.Options) error {
+	kind := o.Target.Kind()
+	o.Client, o.Name, o.Metrics = v.client, v.Name, executorMeter{v.metrics, kind}
+	for {
+		if v.client.Ready(ctx) != nil {
+			return nil //nolint:nilerr // The context has ended.
+		}
+		x, err := executor.New(o)
+		if err != nil {
+			return err
+		}
+		f.now.Store(x)
+		err = x.Run(ctx)
+		if ctx.Err() != nil {
+			return err
+		}
+		v.metrics.Retries.Inc("executor of "+string(kind), "again")
+		o.Logger.Warn().Err(err).Dur("wait", followAgain).Msg("tables cannot be followed: what is in force stays, and they are asked for again")
+		if clock.System().Sleep(ctx, followAgain) != nil {
+			return nil //nolint:nilerr // The context has ended.
+		}
+	}
 }
