@@ -21,7 +21,7 @@ type demoServersCmd struct {
 	Fast   bool          `help:"A minute instead of five: a shorter day."`
 	Seed   uint64        `help:"Draws requests, and how long servers take." default:"1"`
 	Day    time.Duration `help:"How long the day of load is; 4m30s, with --fast 55s." placeholder:"DURATION"`
-	Rate   float64       `help:"Requests a second by day, at each of the two sites; 75." placeholder:"N"`
+	Rate   float64       `help:"Requests a second by day, at each of the two sites; 75, with --fast 60." placeholder:"N"`
 	Policy string        `help:"Which server, which place in its queue: one of servers.policy." default:"auto"`
 }
 

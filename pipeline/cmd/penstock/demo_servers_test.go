@@ -19,7 +19,7 @@ import (
 // on and off in so short a day (issue: make servers-demo).
 func TestServersDemo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
-	c := process(t, "", "--json", "demo", "servers", "--day", "8s", "--rate", "30", "--seed", "7", "-o", dir)
+	c := process(t, "", "--json", "demo", "servers", "--day", "6s", "--rate", "30", "--seed", "7", "-o", dir)
 	c.Stdout = nil
 	out, err := c.Output()
 	var ended *exec.ExitError
@@ -43,7 +43,7 @@ func TestServersDemo(t *testing.T) {
 		t.Fatalf("%d checks, %d sites, %d servers, %d moments, faults %+v", len(r.Checks), len(r.Sites), len(r.Servers), len(r.Curve), r.Faults)
 	}
 	ours, theirs := &r.Sites[0], &r.Sites[1]
-	if ours.Due == 0 || ours.Due != theirs.Due || ours.ServerSeconds <= 0 || theirs.ServerSeconds < 6*8-10 {
+	if ours.Due == 0 || ours.Due != theirs.Due || ours.ServerSeconds <= 0 || theirs.ServerSeconds < 6*6-10 {
 		t.Errorf("%+v and %+v", ours, theirs)
 	}
 	if len(r.Tables) == 0 || r.Tables[0].Reason != "FirstTable" || r.Tables[0].On != 2 || r.Outcomes["done"] == 0 {

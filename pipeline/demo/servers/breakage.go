@@ -12,35 +12,31 @@ import (
 // a service manager would. The other site's is the server switch's affair.
 const restart = 3 * time.Second
 
-// breaks makes one server of each site slow and fast again, and kills another: of those
-// that the site penstock has on, the first two, and of the plain site the same.
+// breaks makes one server of each site slow and fast again, and kills another later: of
+// those that the site penstock has on, the first two, and of the plain site the same.
 func (s *show) breaks(ctx context.Context) {
 	s.until(ctx, part(slowFrom, s.Day))
 	slow := s.victim(1)
 	s.slower(ctx, slow, slowTimes)
-	s.happens("server %d takes 10 times as long", slow+1)
+	s.happens("server %d takes %d times as long", slow+1, slowTimes)
 	began := s.clock.Now().Sub(s.start)
+	s.until(ctx, part(slowTo, s.Day))
+	s.slower(ctx, slow, 1)
+	s.happens("")
+	s.faults = append(s.faults, Fault{What: "slow", Server: slow, From: began.Seconds(), To: s.clock.Now().Sub(s.start).Seconds()})
 	s.until(ctx, part(killAt, s.Day))
 	dead := s.victim(0)
-	if dead == slow {
-		dead = s.victim(1)
-	}
 	s.kill(ctx, dead)
-	s.happens("server %d takes 10 times as long, server %d was killed (kill -9)", slow+1, dead+1)
+	s.happens("server %d was killed (kill -9)", dead+1)
 	at := s.clock.Now().Sub(s.start)
-	if ctx.Err() == nil {
-		s.faults = append(s.faults, Fault{What: "killed", Server: dead, From: at.Seconds()})
-	}
+	s.faults = append(s.faults, Fault{What: "killed", Server: dead, From: at.Seconds()})
 	s.until(ctx, at+restart)
 	if m := s.world.rooms[1].rack[dead]; ctx.Err() == nil {
 		if err := m.on(ctx, false); err != nil {
 			s.Screen.Say("server %d of the plain site does not start: %v", dead+1, err)
 		}
 	}
-	s.until(ctx, part(slowTo, s.Day))
-	s.slower(ctx, slow, 1)
 	s.happens("")
-	s.faults = append(s.faults, Fault{What: "slow", Server: slow, From: began.Seconds(), To: s.clock.Now().Sub(s.start).Seconds()})
 }
 
 // until waits for an instant since requests began.

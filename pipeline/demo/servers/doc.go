@@ -18,8 +18,8 @@
 // machines' processes as a cloud's API or a service manager would.
 //
 //	preparing ──▶ night ──▶ rising ──▶ day ──▶ flash crowd ──▶ falling ──▶ night ──▶ judged
-//	                                    │ one server 10 times slower for a while, another
-//	                                    │ killed (kill -9)
+//	                                    │              │
+//	              one server 10 times slower for a while   another killed (kill -9)
 //
 // A slow server gets well by itself, or by being turned off and on. The one that was killed
 // is started again by the server switch, which sees that it is off; the plain site's after

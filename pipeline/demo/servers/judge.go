@@ -12,10 +12,13 @@ const (
 	// as a share of what they took; of one with at least fewestAnswers. What a request takes
 	// is drawn, and a machine with other things to do adds to it.
 	mostOff, fewestAnswers = 0.25, 100
+	// learning is how many answers of a server its estimates are learned from before they
+	// are judged, and learned anew from after it was slow: each entry point learns from its own.
+	learning = 200
 	// graceOfKill is how exactly the instant of a kill is known.
 	graceOfKill = 500 * time.Millisecond
-	// afterFault is how long estimates may show a fault that is over.
-	afterFault = 5 * time.Second
+	// afterFault is how long requests that began in a fault may go on after it.
+	afterFault = 3 * time.Second
 	// mostLate is how late a sleeper may wake up on average, ms: a server that takes tens
 	// of ms is one that sleeps.
 	mostLate = 5.0

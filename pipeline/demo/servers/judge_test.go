@@ -148,18 +148,25 @@ func equal(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 func TestEstimatesAreCompared(t *testing.T) {
 	t.Parallel()
 	var looks []*look
-	for i := range 60 {
+	for i := range 100 {
 		n := float64(i)
 		x := serverLook{answers: 10 * n, estimated: n, took: n, failure: 0.1}
-		if i >= 20 && i < 30 {
+		if i <= 20 || i >= 30 && i < 63 {
 			x.failure = 9
 		}
 		looks = append(looks, &look{at: seconds(n), servers: []serverLook{x}})
 	}
+	faults := []Fault{{What: "slow", From: 30, To: 40}, {What: "killed", From: 50}}
 	var r ServerResult
-	r.estimates(looks, 0, []Fault{{What: "slow", From: 20, To: 30}, {What: "killed", From: 50}})
-	if want := 590. - 10*15; r.Answers != want || !equal(r.Estimated, 100) || !equal(r.Took, 100) || r.Failure != 0.1 {
+	r.estimates(looks, 0, faults)
+	// 201 to 290 before, and from 200 after the last of a slow time, at 42 s, on.
+	if want := 90. + (990 - 620); r.Answers != want || !equal(r.Estimated, 100) || !equal(r.Took, 100) || !equal(r.Failure, 0.1) {
 		t.Errorf("%+v", r)
+	}
+	r = ServerResult{}
+	faults[0].Server = 1
+	if r.estimates(looks, 0, faults); r.Answers != 790 {
+		t.Errorf("the fault is another server's: %+v", r)
 	}
 }
 

@@ -40,7 +40,7 @@ func (r *Result) tables() []sheet.Table {
 	servers := sheet.Table{
 		Title: "Servers of the site " + dispatched,
 		Head:  []string{"server", "slowness", "on s", "ups", "downs", "most at once", "done", "estimated ms", "took ms", "error"},
-		Notes: []string{"Estimates and what requests took are without the time in which a server was made slow."},
+		Notes: []string{"Estimates and what requests took are without the first 200 answers, from which they are learned, and without the time in which a server was made slow and 200 answers after it."},
 	}
 	for _, s := range r.Servers {
 		servers.Rows = append(servers.Rows, []string{

@@ -39,9 +39,9 @@ func day(length time.Duration) []Phase {
 }
 
 // Faults, as parts of the day: one server is ten times slower from slowFrom to slowTo, and
-// another is killed at killAt.
+// another is killed at killAt, in the flash crowd.
 const (
-	slowFrom, slowTo, killAt = 0.38, 0.50, 0.45
+	slowFrom, slowTo, killAt = 0.38, 0.48, 0.59
 	slowTimes                = 10
 )
 

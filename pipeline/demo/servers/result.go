@@ -89,12 +89,12 @@ type ServerResult struct {
 	Waited   int64   `json:"waited"`
 	Done     int64   `json:"done"`
 	Left     int     `json:"left"` // in service when it was told to end, the most of its runs
-	// Answers, what was estimated and what they took, by the dispatchers, outside of the
-	// time in which a server is slow; ms.
+	// Answers, what was estimated and what they took, by the dispatchers, without those
+	// that estimates are learned from; ms.
 	Answers   float64 `json:"answers"`
 	Estimated float64 `json:"estimated_ms"`
 	Took      float64 `json:"took_ms"`
-	Failure   float64 `json:"estimate_error"` // mean relative error, at the end of its last run
+	Failure   float64 `json:"estimate_error"` // mean relative error, over these answers
 }
 
 // Table is one of the decider's.
@@ -273,30 +273,34 @@ func (s *show) servers() (out []ServerResult, err error) {
 	return out, nil
 }
 
-// estimates adds up estimates and what came, from look to look, without the time of a
-// fault and of what it leaves.
+// estimates adds up estimates and what came, from look to look, without what they are
+// learned from: the first answers, and those of a time in which the server was slow and
+// the first ones after it.
 func (x *ServerResult) estimates(looks []*look, number int, faults []Fault) {
-	var estimated, took float64
+	var estimated, took, failure float64
+	from := float64(learning)
 	for k := 1; k < len(looks); k++ {
 		a, b := &looks[k-1].servers[number], &looks[k].servers[number]
-		if n := b.answers - a.answers; n > 0 && !near(faults, looks[k].at) {
+		if slowed(faults, number, looks[k].at) {
+			from = b.answers + learning
+		}
+		if n := b.answers - a.answers; n > 0 && a.answers >= from {
 			x.Answers += n
 			estimated += b.estimated - a.estimated
 			took += b.took - a.took
-		}
-		if b.failure > 0 && !near(faults, looks[k].at) {
-			x.Failure = b.failure
+			failure += n * b.failure
 		}
 	}
 	if x.Answers > 0 {
-		x.Estimated, x.Took = 1000*estimated/x.Answers, 1000*took/x.Answers
+		x.Estimated, x.Took, x.Failure = 1000*estimated/x.Answers, 1000*took/x.Answers, failure/x.Answers
 	}
 }
 
-// near says whether an instant is within the time of a slow server, or just after it.
-func near(faults []Fault, at time.Duration) bool {
+// slowed says whether an instant is within the time in which a server is slow, or just
+// after it, when what began in it ends.
+func slowed(faults []Fault, number int, at time.Duration) bool {
 	for _, f := range faults {
-		if t := at.Seconds(); f.To > 0 && t >= f.From && t < f.To+afterFault.Seconds() {
+		if t := at.Seconds(); f.Server == number && f.To > 0 && t >= f.From && t < f.To+afterFault.Seconds() {
 			return true
 		}
 	}

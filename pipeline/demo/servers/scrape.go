@@ -32,10 +32,8 @@ func parse(in io.Reader, prefix string) (samples, error) {
 		if !strings.HasPrefix(line, prefix) {
 			continue
 		}
-		name, rest, labelled := line, "", false
-		if i := strings.IndexByte(line, '{'); i >= 0 {
-			name, rest, labelled = line[:i], line[i+1:], true
-		} else {
+		name, rest, labelled := strings.Cut(line, "{")
+		if !labelled {
 			name, rest, _ = strings.Cut(line, " ")
 		}
 		one := sample{labels: map[string]string{}}
@@ -70,7 +68,8 @@ func parse(in io.Reader, prefix string) (samples, error) {
 	return out, nil
 }
 
-// sum adds up a metric over those whose labels are as wanted: KEY, VALUE, …
+// sum adds up a metric over those whose labels are as wanted, which are pairs
+// of a label and its value.
 func (s samples) sum(name string, want ...string) (sum float64) {
 	for _, x := range s[name] {
 		fits := true
