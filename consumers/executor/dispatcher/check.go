@@ -90,11 +90,17 @@ func checkZones(zones []Zone) error {
 	return nil
 }
 
+// near is A3's: beyond a tenth more than the soonest a server is not near it.
+const near = 0.1
+
 // poolOptions are those of each zone's second-level switch.
 func (o *Options) poolOptions() pool.Options {
 	p := pool.Options{
 		Policy: pool.Policy(o.Policy), Queue: o.Queue, Ramp: o.Ramp, Seed: o.Seed,
 		Abreast: !o.Literal, Elapsed: !o.Literal, FreeFirst: !o.Literal,
+	}
+	if !o.Literal {
+		p.Near = near
 	}
 	for _, c := range o.Classes {
 		limit, penalty := c.Limit, c.Penalty

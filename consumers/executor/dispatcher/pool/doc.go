@@ -33,7 +33,9 @@
 // The paper's three are to the letter unless an option says otherwise: Elapsed (what runs
 // longer than estimated makes its server slower before it ends), FreeFirst (a server with
 // a free slot goes first; A3 needs it, for to the letter a server with nothing waiting is
-// the least diverse), Abreast (A2 reckons with M side by side). The ramp of new servers
+// the least diverse), Near (A3 considers only servers where the request ends about as soon
+// as anywhere; to the letter it sees neither how slow a server nor how long its queue is),
+// Abreast (A2 reckons with M side by side). The ramp of new servers
 // (PROBLEMS P30) is no part of the paper either, and on unless it is negative.
 //
 // # Times

@@ -13,7 +13,7 @@ import (
 
 // script runs a golden script of a pool:
 //
-//	pool POLICY [limit=S] [penalty=UNITS] [queue=N] [ramp=D] [elapsed] [free-first]
+//	pool POLICY [limit=S] [penalty=UNITS] [queue=N] [ramp=D] [elapsed] [free-first] [near=TIMES]
 //	servers NAME:M[:WEIGHT] …
 //	teach NAME SERVICE [WAIT-PER-UNIT]   what a server takes for any request, and a wait
 //	arrive ID [UNITS of 100 KB] [dynamic] [dear] [impact=N] [avoid=NAME] [entered=D]
@@ -88,6 +88,8 @@ func (s *script) make(f []string) string {
 			o.Elapsed = true
 		case "free-first":
 			o.FreeFirst = true
+		case "near":
+			o.Near = s.number(value)
 		case "ramp":
 			o.Ramp = s.duration(value)
 		}

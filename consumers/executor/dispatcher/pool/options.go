@@ -27,6 +27,11 @@ type Options struct {
 	// matters to A3, whose score, to the letter, prefers a server with requests
 	// waiting to an idle one. It is no part of the paper.
 	FreeFirst bool
+	// Near has A3 consider only servers where the request is expected to end within
+	// 1 + Near times the time of the soonest. 0: all servers. It matters since A3's
+	// score, to the letter, sees neither service times nor how long a queue is. It is
+	// no part of the paper.
+	Near float64
 	// Perceptron are the options of the servers' estimates.
 	Perceptron perceptron.Options
 	// Queue is the most requests that wait at one server. Defaults to 1,000.
@@ -65,6 +70,9 @@ func (o *Options) complete() error {
 	}
 	if o.CostDecay == 0 && limits > 0 {
 		o.CostDecay = float64(len(o.Classes)) / limits
+	}
+	if !finite(o.Near) {
+		return fmt.Errorf("%w: Near: got %v, expected 0 or more", ErrOption, o.Near)
 	}
 	if o.Queue < 0 {
 		return fmt.Errorf("%w: Queue: got %d, expected 0 or more", ErrOption, o.Queue)

@@ -1,6 +1,10 @@
 package pool
 
-import "penstock/consumers/executor/dispatcher/line"
+import (
+	"math"
+
+	"penstock/consumers/executor/dispatcher/line"
+)
 
 // slowdown of a server where the options ask for it, else 1.
 func (p *Pool) slowdown(now int64, s *server) float64 {
@@ -79,19 +83,46 @@ func (c *cheapestPlace) choose(now int64, j *job) *server {
 
 // diverseSlack is the paper's third algorithm (A3): the server where the times that are
 // left until the deadlines of the queue's requests, with this one, differ most (see
-// line.Lateness, which also says who leaves the queue first).
+// line.Lateness, which also says who leaves the queue first). With Options.Near it is the
+// most diverse of those where the request is expected to end about as soon as anywhere.
 type diverseSlack struct{ pool *Pool }
 
 func (*diverseSlack) discipline() line.Discipline { return line.Lateness }
 
 func (d *diverseSlack) choose(now int64, j *job) *server {
 	var b pick
+	near := d.near(now, j)
 	for _, s := range d.pool.live {
 		if !d.pool.may(s, j) {
 			continue
 		}
-		service := s.estimate(j) * d.pool.slowdown(now, s)
-		b.offer(s, -s.line.Spread(now, j.item(service)), service)
+		slowdown := d.pool.slowdown(now, s)
+		service := s.estimate(j) * slowdown
+		if s.ends(service, slowdown) <= near {
+			b.offer(s, -s.line.Spread(now, j.item(service)), service)
+		}
 	}
 	return b.server
+}
+
+// near is how soon a job has to be expected to end at a server for it to be considered, s.
+func (d *diverseSlack) near(now int64, j *job) float64 {
+	soonest := math.Inf(1)
+	if d.pool.options.Near == 0 {
+		return soonest
+	}
+	for _, s := range d.pool.live {
+		if d.pool.may(s, j) {
+			slowdown := d.pool.slowdown(now, s)
+			soonest = min(soonest, s.ends(s.estimate(j)*slowdown, slowdown))
+		}
+	}
+	return soonest * (1 + d.pool.options.Near)
+}
+
+// ends is the time in which a job of a service time is expected to end behind all that the
+// server has, M side by side, s.
+func (s *server) ends(service, slowdown float64) float64 {
+	_, _, queued, _, _ := s.line.Sums()
+	return service + (queued+s.serving)*slowdown/float64(max(s.m, 1))
 }

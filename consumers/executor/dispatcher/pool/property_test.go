@@ -365,7 +365,7 @@ func anySequence(t *rapid.T, policy Policy) {
 	o := Options{
 		Policy: policy, Classes: []Class{{Limit: 0.05, Penalty: 1}, {Limit: 0.5, Penalty: 3}, {}}, Queue: 5,
 		Seed: rapid.Uint64Range(0, 3).Draw(t, "seed"), Elapsed: rapid.Bool().Draw(t, "elapsed"),
-		FreeFirst: rapid.Bool().Draw(t, "free first"), Ramp: 300 * time.Millisecond,
+		FreeFirst: rapid.Bool().Draw(t, "free first"), Near: rapid.SampledFrom([]float64{0, 0.1, 1}).Draw(t, "near"), Ramp: 300 * time.Millisecond,
 	}
 	l := &ledger{t: t, requests: map[uint64]*account{}, now: rapid.SampledFrom([]int64{0, 1.8e18}).Draw(t, "begin")}
 	for _, p := range []**Pool{&l.pool, &l.twin} {
