@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/cespare/xxhash/v2"
@@ -21,6 +22,7 @@ type dispatch struct {
 	*dispatching.Dispatcher
 	claims *claims.Claims
 	target *dispatcher.Target
+	ready  string // path that says whether a server is ready; empty: that it takes a connection
 }
 
 // newDispatch makes the switch; nil if the configuration dispatches nothing.
@@ -30,6 +32,9 @@ func (e *Entry) newDispatch(v *alone, p *publisher.Publisher) (_ *dispatch, err 
 	}
 	s := &e.Config.Servers
 	d := &dispatch{}
+	if s.Switching.Policy != config.SwitchNone {
+		d.ready = s.Switching.Ready
+	}
 	o := dispatcher.Options{
 		Site: e.Site, Policy: s.Policy, Zone: s.Zone, InService: s.InService, Queue: s.Queue, Ramp: noneIfZero(s.Ramp.Std()),
 		Seed: xxhash.Sum64String(e.Name), Logger: e.part("dispatcher"), Registerer: v.registry,
@@ -68,12 +73,15 @@ func (e *Entry) newDispatch(v *alone, p *publisher.Publisher) (_ *dispatch, err 
 	return d, nil
 }
 
-// with makes the pool of the site's servers, and has it ask the switch.
+// with makes the pool of the site's servers, and has it ask the switch. Servers that go
+// on and off are asked whether they are ready as the server switch asks them: one that
+// only takes connections yet would get requests.
 func (d *dispatch) with(o upstream.Options) (*upstream.Pool, error) {
 	for i := range o.Servers {
 		o.Servers[i].Name = config.ServerName(o.Servers[i].URL)
 	}
 	o.Dispatcher = d.Dispatcher
+	o.Health.Path = cmp.Or(o.Health.Path, d.ready)
 	pool, err := upstream.New(o)
 	if err != nil {
 		return nil, err

@@ -309,13 +309,23 @@ func (v *visitors) failures() []unanswered {
 	return append([]unanswered(nil), v.failed...)
 }
 
-// neverAbove checks that no server ever had more requests than it may.
-func (m *machines) neverAbove(most int64) {
-	m.t.Helper()
-	for i, b := range m.boards {
-		m.t.Logf("server %d: %d requests begun, %d ended, %d broken off, at most %d at a time", i, b.Begun.Load(), b.Ended.Load(), b.Broken.Load(), b.Most.Load())
-		if b.Most.Load() > most {
-			m.t.Errorf("server %d had %d requests at a time, %d are the most", i, b.Most.Load(), most)
+// neverAbove checks that no server ever had more requests than it may. That is promised
+// while entry points reach the bus: one that is cut off alone keeps its places, and the
+// others take it for dead. On a machine on which the bus stands still it is only told.
+func (w *poolWorld) neverAbove(most int64) {
+	w.t.Helper()
+	cut := false
+	for _, e := range w.entries {
+		cut = cut || e != nil && strings.Contains(e.errs.String(), "can't be shared out")
+	}
+	for i, b := range w.boards {
+		w.t.Logf("server %d: %d requests begun, %d ended, %d broken off, at most %d at a time", i, b.Begun.Load(), b.Ended.Load(), b.Broken.Load(), b.Most.Load())
+		switch {
+		case b.Most.Load() <= most:
+		case cut:
+			w.t.Logf("server %d had %d requests at a time, %d are the most, but an entry point did not reach the bus", i, b.Most.Load(), most)
+		default:
+			w.t.Errorf("server %d had %d requests at a time, %d are the most", i, b.Most.Load(), most)
 		}
 	}
 }
