@@ -43,9 +43,12 @@ func (r *Result) tables() []sheet.Table {
 		Notes: []string{"Estimates and what requests took are without the first 200 answers, from which they are learned, and without the time in which a server was made slow and 200 answers after it."},
 	}
 	for _, s := range r.Servers {
+		estimated, took, failure := "–", "–", "–" // It had too little to do.
+		if s.Answers > 0 {
+			estimated, took, failure = one(s.Estimated), one(s.Took), fmt.Sprintf("%.1f %%", 100*s.Failure)
+		}
 		servers.Rows = append(servers.Rows, []string{
-			fmt.Sprint(s.Number), fmt.Sprint(s.Slowness), one(s.On), fmt.Sprint(s.Ups), fmt.Sprint(s.Downs), fmt.Sprint(s.Most), fmt.Sprint(s.Done), one(s.Estimated), one(s.Took),
-			fmt.Sprintf("%.1f %%", 100*s.Failure),
+			fmt.Sprint(s.Number), fmt.Sprint(s.Slowness), one(s.On), fmt.Sprint(s.Ups), fmt.Sprint(s.Downs), fmt.Sprint(s.Most), fmt.Sprint(s.Done), estimated, took, failure,
 		})
 	}
 	decided := sheet.Table{Title: "Tables of servers", Head: []string{"s", "epoch", "on", "reason"}}
