@@ -36,8 +36,18 @@ func plainly(p *Pool, now int64, s *server, j *job) float64 {
 	return after - before
 }
 
+// plainEnd is when a job is expected to end at a server, behind all that it has.
+func plainEnd(s *server, j *job) float64 {
+	ahead := 0.0
+	s.line.Each(func(it line.Item) bool { ahead += it.Service; return true })
+	for _, r := range s.running {
+		ahead += r.service
+	}
+	return s.model.Service(j.size, j.dynamic) + ahead/float64(s.m)
+}
+
 // TestDecisionsArePlain: A1 and A3 choose the least by the paper's formulas, walked
-// through; A2 chooses a shortest queue.
+// through, A3 of those that are near by Options.Near; A2 chooses a shortest queue.
 func TestDecisionsArePlain(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []Policy{A1, A2, A3} {
@@ -49,7 +59,11 @@ func TestDecisionsArePlain(t *testing.T) {
 }
 
 func plainDecisions(t *rapid.T, policy Policy) {
-	p, err := New(Options{Policy: policy, Classes: []Class{{0.1, 1}, {1, 5}, {0, 2}}, Ramp: -1})
+	near := 0.0
+	if policy == A3 {
+		near = rapid.SampledFrom([]float64{0, 0.1, 2}).Draw(t, "near")
+	}
+	p, err := New(Options{Policy: policy, Classes: []Class{{0.1, 1}, {1, 5}, {0, 2}}, Ramp: -1, Near: near})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,10 +91,19 @@ func plainDecisions(t *rapid.T, policy Policy) {
 		}
 		j := p.take(now, r)
 		cost, queues := map[string]float64{}, map[string]int{}
-		least, shortest := math.Inf(1), math.MaxInt
+		least, shortest, soonest := math.Inf(1), math.MaxInt, math.Inf(1)
+		for _, s := range p.live {
+			soonest = min(soonest, plainEnd(s, j))
+		}
 		for _, s := range p.live {
 			cost[s.name], queues[s.name] = plainly(p, now, s, j), s.queued
-			least, shortest = min(least, cost[s.name]), min(shortest, s.queued)
+			shortest = min(shortest, s.queued)
+			switch end, most := plainEnd(s, j), soonest*(1+near); {
+			case near > 0 && end > most*(1+1e-9):
+				cost[s.name] = math.Inf(1)
+			case near == 0 || end <= most*(1-1e-9):
+				least = min(least, cost[s.name])
+			}
 		}
 		p.release(j)
 		placed, starts, err := p.Arrive(now, r, nil)
