@@ -94,7 +94,9 @@ func (t *Policy) Decide(in decider.Input) decider.Output {
 	observations := make([]switching.Observation, len(t.rules))
 	for i := range t.rules {
 		observations[i] = t.observation(i, l.sites[i].zones)
-		t.rules[i].Observe(observations[i])
+		if len(in.Incomplete) == 0 { // Else the load looks less than it was, and the rule would learn that.
+			t.rules[i].Observe(observations[i])
+		}
 	}
 	if len(in.Incomplete) > 0 {
 		w.reasons.Count(IncompleteWindow, int64(len(in.Incomplete)), "events of the window are missing; nothing is decided on it")

@@ -69,7 +69,9 @@ func (p *Pool) end(s *server, x *exchange, reason string, err error) {
 	s.outstanding.Add(-1)
 	judged := a.Reason == ReasonStatus
 	if reason != "" {
-		a.Reason, a.Err = reason, err
+		if a.Err = err; !judged { // What it was judged by is why it failed, however its body ended.
+			a.Reason = reason
+		}
 		s.count(reason)
 	}
 	if x.place != nil {

@@ -133,6 +133,24 @@ func TestOneServer(t *testing.T) {
 	}
 }
 
+// TestAFailureWithALongBody: an answer whose status is a failure, and that is not read to
+// its end because another server is asked, failed by its status all the same.
+func TestAFailureWithALongBody(t *testing.T) {
+	t.Parallel()
+	bad := serveRaw(t, func(_ int, c net.Conn, r *bufio.Reader) {
+		if _, err := http.ReadRequest(r); err == nil {
+			_, _ = io.WriteString(c, "HTTP/1.1 503 X\r\nContent-Length: 1000000\r\n\r\nx")
+			_, _ = r.Peek(1) // until the connection is closed
+		}
+	})
+	good := serveRaw(t, func(_ int, c net.Conn, r *bufio.Reader) { answerAll(c, r, okAnswer) })
+	p := newPool(t, Options{}, bad.URL, good.URL)
+	got := do(p, newRequest(t, "GET", "/", ""))
+	if got.status != 200 || len(got.failed) != 1 || got.failed[0].Reason != ReasonStatus || got.failed[0].Status != 503 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestTheBudgetIsKept: where every server fails, requests are not doubled.
 func TestTheBudgetIsKept(t *testing.T) {
 	t.Parallel()
