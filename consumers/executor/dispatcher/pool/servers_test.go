@@ -171,9 +171,14 @@ func TestFull(t *testing.T) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Options{
-		{}, {Classes: []Class{{Limit: -1}}}, {Classes: []Class{{Penalty: math.NaN()}}}, {Classes: []Class{{}}, Policy: "best"},
-		{Classes: []Class{{}}, Queue: -1}, {Classes: []Class{{}}, CostDecay: math.Inf(1)},
-		{Classes: []Class{{}}, Near: -1}, {Classes: []Class{{}}, Near: math.NaN()},
+		{},
+		{Classes: []Class{{Limit: -1}}},
+		{Classes: []Class{{Penalty: math.NaN()}}},
+		{Classes: []Class{{}}, Policy: "best"},
+		{Classes: []Class{{}}, Queue: -1},
+		{Classes: []Class{{}}, CostDecay: math.Inf(1)},
+		{Classes: []Class{{}}, Near: -1},
+		{Classes: []Class{{}}, Near: math.NaN()},
 	} {
 		if _, err := New(o); !errors.Is(err, ErrOption) {
 			t.Errorf("%+v: %v", o, err)
