@@ -32,11 +32,11 @@ func Bound(jobs []Job, m *Machine) float64 {
 	}
 	d := newDual(jobs, m)
 	upper := d.begin()
-	best, value := 0.0, 0.0
+	best := 0.0
 	scale, since := 1.0, 0
 	kept := slices.Clone(d.prices)
 	for range steps {
-		value = d.value()
+		value := d.value()
 		if value > best+1e-12 {
 			if value > best*(1+1e-4) {
 				since = 0
