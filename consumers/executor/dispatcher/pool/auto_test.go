@@ -50,6 +50,24 @@ func TestWorkIsToldFromWaiting(t *testing.T) {
 	}
 }
 
+// TestFactorsStayWhereTheyAre: times that vary as an exponential do have a mean logarithm
+// far below the logarithm of their mean. Factors do not follow that, request by request,
+// until nothing tells servers apart any more.
+func TestFactorsStayWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	draw := rand.New(rand.NewPCG(2, 2))
+	k := newWork()
+	servers := []*server{{m: 8, auto: speed{f: 1}}, {m: 8, auto: speed{f: 1}}}
+	for range 500_000 {
+		i := draw.IntN(2)
+		k.learn(servers[i], &job{size: 1e5, found: draw.IntN(8)}, float64(1+2*i)*(0.02+0.01*float64(draw.IntN(8)))*draw.ExpFloat64())
+	}
+	slow, fast := servers[1].auto.f, servers[0].auto.f
+	if middle := math.Sqrt(slow * fast); middle < 0.5 || middle > 2 || slow/fast < 2 || slow/fast > 4.5 {
+		t.Errorf("factors %v and %v, expected the second three times the first, around 1", fast, slow)
+	}
+}
+
 // TestShelves hold what was put in and not taken out, the earliest due first.
 func TestShelves(t *testing.T) {
 	t.Parallel()

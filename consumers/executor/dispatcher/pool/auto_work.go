@@ -15,6 +15,8 @@ type work struct {
 	mean   float64 // of work, s
 	others float64 // w4, s
 	size   float64 // mean, bytes: the unit of size
+	drift  float64 // mean of the logarithms by which f is followed
+	level  float64 // mean logarithm of f, over requests
 }
 
 // speed is what auto keeps of a server: f, and how many it has learned by.
@@ -23,21 +25,29 @@ type speed struct {
 	n int
 }
 
-// learn by how many times longer a request took than was estimated: in logarithms, so that
-// an outlier doesn't stand for a slow server.
-func (v *speed) learn(times float64) {
+// follow has a server's factor learn by how many times longer a request took than was
+// estimated: in logarithms, so that an outlier doesn't stand for a slow server.
+//
+// f and w have a scale in common that nothing else fixes. The mean of logarithms is below
+// the logarithm of a mean, by which w goes: what all servers have of that in common is
+// taken off, else all factors would fall without end. And they are drawn towards a mean
+// logarithm of 0, lest they wander.
+func (k *work) follow(v *speed, times float64) {
 	step := min(max(math.Log(times), -2), 2)
-	v.f *= math.Exp(max(followF, 1/float64(v.n+1)) * step)
+	k.drift += followScale * (step - k.drift)
+	v.f *= math.Exp(max(followF, 1/float64(v.n+1))*float64(step-k.drift) - float64(followScale*k.level))
 	v.f = min(max(v.f, 1e-3), 1e3)
 	v.n++
+	k.level += followScale * (math.Log(v.f) - k.level)
 }
 
 const (
-	remember   = 0.9995 // forgetting
-	settled    = 30     // requests, before which nothing is told apart
-	followF    = 0.05   // weight of a request in f
-	leastWork  = 0.1    // of the mean
-	firstGuess = 0.01   // s
+	remember    = 0.9995 // forgetting
+	settled     = 30     // requests, before which nothing is told apart
+	followF     = 0.05   // weight of a request in f
+	followScale = 0.005  // and in what all f have in common
+	leastWork   = 0.1    // of the mean
+	firstGuess  = 0.01   // s
 )
 
 func newWork() work {
@@ -94,7 +104,7 @@ func (k *work) learn(s *server, j *job, seconds float64) {
 	}
 	if k.n >= settled {
 		z = max(z, leastWork*k.mean)
-		s.auto.learn(t / z)
+		k.follow(&s.auto, t/z)
 	}
 	u := 1 / max(z, t/4, 1e-6)
 	e := t - z
