@@ -63,7 +63,7 @@ func (c *checker) switching(cfg *Config) {
 	w, p := &cfg.Servers.Switching, "servers.switching"
 	c.oneOf(p+".policy", w.Policy, SwitchNone, SwitchPenalty, SwitchForecast)
 	c.need(w.Least >= 1, p+".least", strconv.Itoa(w.Least), "1 or more servers")
-	c.need(w.Most == 0 || w.Most >= w.Least, p+".most", strconv.Itoa(w.Most), "0 (all), or at least least")
+	c.need(w.Most == 0 || w.Most >= w.Least, p+".most", strconv.Itoa(w.Most), "0 (all), or no less than least")
 	c.need(w.Initial == 0 || w.Initial >= w.Least && (w.Most == 0 || w.Initial <= w.Most), p+".initial", strconv.Itoa(w.Initial), "0 (all), or least to most")
 	c.need(w.Hold > 0 && (cfg.Servers.Window <= 0 || w.Hold%cfg.Servers.Window == 0 && w.Hold/cfg.Servers.Window <= 3600), p+".hold", w.Hold.String(), "1 to 3600 windows")
 	c.need(w.MostUp >= 1, p+".most_up", strconv.Itoa(w.MostUp), "1 or more servers")

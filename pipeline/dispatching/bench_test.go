@@ -2,6 +2,7 @@ package dispatching
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -115,7 +116,7 @@ func benchmarkEntry(b *testing.B, policy string) {
 		need := -1
 		for n := 0; need < 0 || n < need; {
 			m, err := c.Read(buffer[n:])
-			if err != nil && err != io.EOF {
+			if err != nil && !errors.Is(err, io.EOF) {
 				b.Fatal(err)
 			}
 			n += m

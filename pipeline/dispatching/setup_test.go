@@ -156,7 +156,7 @@ func open(t testing.TB, change func(*dispatcher.Options, *upstream.Options, *ent
 	return p
 }
 
-// runs runs parts until the test ends.
+// runs has parts run until the test ends.
 func runs(t testing.TB, parts ...func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup

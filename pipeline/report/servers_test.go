@@ -251,8 +251,8 @@ func TestServersOfLongRecordings(t *testing.T) {
 // has none.
 func TestServersOfNothing(t *testing.T) {
 	t.Parallel()
-	x := &steered{t, bustest.Client(t, bustest.Start(t, func(o *bus.Options) { o.Partitions = 1 }))}
-	s, err := ReadServers(t.Context(), x.c, ofServers())
+	client := bustest.Client(t, bustest.Start(t, func(o *bus.Options) { o.Partitions = 1 }))
+	s, err := ReadServers(t.Context(), client, ofServers())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -171,7 +171,7 @@ func (c *Coder) follow(v *alone, name string, chooser *codes.Chooser) error {
 	}
 	f.known.Store(some)
 	v.watchTables("codes of "+name, f)
-	v.executing(control.Coding, "codes of "+name, "coder-"+c.Name, target, f)
+	v.executing("codes of "+name, "coder-"+c.Name, target, f)
 	v.parts.Start("table of "+name, target.Run)
 	return nil
 }

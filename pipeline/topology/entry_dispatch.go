@@ -100,7 +100,7 @@ func (d *dispatch) start(v *alone, role string) {
 	}
 	f := &following{}
 	v.watchTables("tables of servers", f)
-	v.executing(control.Servers, "servers", role, d.target, f)
+	v.executing("servers", role, d.target, f)
 	v.parts.Start("table of servers", d.target.Run)
 	v.parts.Start("gauges", d.Site().Run)
 	v.parts.Start("claims", d.claims.Run)

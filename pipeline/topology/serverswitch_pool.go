@@ -50,7 +50,7 @@ func (p *poolView) Run(ctx context.Context) error {
 		p.view, p.err = view, err
 		p.mu.Unlock()
 		if clock.System().Sleep(ctx, poolEvery) != nil {
-			return nil
+			return nil //nolint:nilerr // The context has ended.
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (v *alone) followSplit(ctx context.Context, role string, target router.Targ
 		f.known.Store(some)
 	}
 	v.watchTables("split tables of "+target.Name(), f)
-	v.executing(control.Split, "split of "+target.Name(), role, keeper, f)
+	v.executing("split of "+target.Name(), role, keeper, f)
 	v.parts.Start("tables of "+target.Name(), keeper.Run)
 	v.parts.Start("memory of "+target.Name(), memory.run)
 	return f, nil

@@ -7,7 +7,6 @@ import (
 
 	"penstock/consumers/executor"
 	"penstock/infra/clock"
-	"penstock/schemas/control"
 )
 
 // followAgain is the pause after an executor in the data plane has failed.
@@ -38,10 +37,10 @@ func (v *alone) watchTables(what string, f *following) {
 	})
 }
 
-// executing starts a part that brings the commands of a kind into force at a target, by
+// executing starts a part that brings the commands of a target's kind into force there, by
 // an executor of its own: role is its name among all of them. What the bus or the target
 // do to the executor never ends the process: what is in force stays, and it begins anew.
-func (v *alone) executing(kind control.Kind, part, role string, target executor.Target, f *following) {
+func (v *alone) executing(part, role string, target executor.Target, f *following) {
 	v.parts.Start(part, func(ctx context.Context) error {
 		return v.execute(ctx, f, executor.Options{Target: target, Role: role, Own: true, Logger: v.part(part)})
 	})

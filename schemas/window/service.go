@@ -8,7 +8,7 @@ import "time"
 //
 //	site              to_site
 //	server            to_server; absent of a request that no server got
-//	class             class of the requests; absent of a queue
+//	class             that of the requests; absent of a queue
 //	requests          how many
 //	errors            those of them that failed
 //	wait_us           sum of the waits that are known

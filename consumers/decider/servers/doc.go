@@ -32,7 +32,7 @@
 //	     │ outcome done,            │   └──────────── table has it on ──────┐   │ table has it off
 //	     │ or 3 × StartDelay        ▼ outcome failed, with its name         │   ▼
 //	     └──────────────────────  failed                                   draining
-//	                                                         draining ── outcome done ──▶ off
+//	                                              off ◀── outcome done ───────┘
 //
 // At first servers are what the configuration says. A server that fails is not on: another
 // is turned on in its place at once, and it is tried again after Retry. Only outcomes of

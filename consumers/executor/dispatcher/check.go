@@ -41,9 +41,9 @@ func (o Options) complete() (Options, error) {
 	case o.Zone != ByPenalty && o.Zone != ByLoad:
 		return o, fmt.Errorf("Zone: got %.80q, expected %s or %s: %w", o.Zone, ByPenalty, ByLoad, ErrOptions)
 	case o.InService < 1 || o.InService > mostInService:
-		return o, fmt.Errorf("InService: got %d, expected 1 to %d: %w", o.InService, mostInService, ErrOptions)
+		return o, fmt.Errorf("places in service: got %d, expected 1 to %d: %w", o.InService, mostInService, ErrOptions)
 	case o.Queue < 0:
-		return o, fmt.Errorf("Queue: got %d, expected 0 or more: %w", o.Queue, ErrOptions)
+		return o, fmt.Errorf("queue: got %d, expected 0 or more: %w", o.Queue, ErrOptions)
 	}
 	if !slices.ContainsFunc(o.Classes, func(c Class) bool { return c.Name == Other }) {
 		o.Classes = append(slices.Clone(o.Classes), Class{Name: Other, Dynamic: true})
@@ -85,7 +85,7 @@ func checkZones(zones []Zone) error {
 		}
 	}
 	if len(servers) == 0 || len(servers) > mostServers {
-		return fmt.Errorf("Zones: got %d servers, expected 1 to %d: %w", len(servers), mostServers, ErrOptions)
+		return fmt.Errorf("zones: got %d servers, expected 1 to %d: %w", len(servers), mostServers, ErrOptions)
 	}
 	return nil
 }

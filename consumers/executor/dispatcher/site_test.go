@@ -148,7 +148,7 @@ func TestShares(t *testing.T) {
 	sh.set("a", 0)
 	all[3].served(0)
 	w.expect("a:0+1 ")
-	sh.set("a", 9) // more than there are are not taken
+	sh.set("a", 9) // no more than there are
 	if all[4].at() != "a" || w.State().Zones[0].Servers[0].Share != 4 {
 		t.Errorf("got %+v", w.State().Zones[0])
 	}

@@ -17,7 +17,7 @@ func BenchmarkTable(b *testing.B) {
 			}
 			m := newMachines(names...)
 			go func() {
-				for range m.called { //nolint:revive // They are only taken.
+				for range m.called { // they are only taken
 				}
 			}()
 			defer close(m.called)

@@ -54,7 +54,7 @@ func chaos(t *testing.T, chance *rand.Rand, rounds int) {
 	m := newMachines("a", "b")
 	m.blind = chance.IntN(2) == 0
 	go func() { // nobody listens to the calls
-		for range m.called { //nolint:revive // They are only taken.
+		for range m.called { // they are only taken
 		}
 	}()
 	defer close(m.called)

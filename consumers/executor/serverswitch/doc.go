@@ -14,7 +14,7 @@
 //
 // Of a server:
 //
-//	         on: hook          hook ended well        ready
+//	         hook: on          it ended well          ready
 //	off ───────────────▶ starting ─────────▶ warming ───────▶ on
 //	 ▲                      ▲ └ again, later ┘ not in time     │ ▲ wanted again
 //	 │ hook ended well      │ wanted again                     ▼ │

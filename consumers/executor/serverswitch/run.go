@@ -58,7 +58,8 @@ func (w *Switch) Run(ctx context.Context) error {
 }
 
 // watch ends a site's table at its ttl, and tells when one that was answered failed has
-// come to what it wants after all.
+// come to what it wants after all, or one that was answered done has a server that failed
+// since.
 func (w *Switch) watch(ctx context.Context, s *site) {
 	for ctx.Err() == nil {
 		w.mu.Lock()
@@ -73,11 +74,14 @@ func (w *Switch) watch(ctx context.Context, s *site) {
 		if p.Epoch > 0 && !p.Lapsed {
 			wake = p.Until
 		}
-		late := p.Answered == control.Failed && !p.Lapsed && w.answer != nil
-		if v := s.judge(); late && v.settled && len(v.failed) == 0 {
+		other := !p.Lapsed && w.answer != nil
+		if v := s.judge(); other && v.settled && p.Answered == otherwise(v) {
 			o := control.Outcome{
-				Scope: s.name, Epoch: p.Epoch, Target: control.SwitchTarget, Status: control.Done, Reason: v.reason,
+				Scope: s.name, Epoch: p.Epoch, Target: control.SwitchTarget, Status: control.Done, Reason: v.reason, Failed: v.failed,
 				TookUS: max(0, now.Sub(p.Began).Microseconds()),
+			}
+			if len(v.failed) > 0 {
+				o.Status = control.Failed
 			}
 			answer := w.answer
 			w.mu.Unlock()
@@ -91,6 +95,14 @@ func (w *Switch) watch(ctx context.Context, s *site) {
 		w.mu.Unlock()
 		w.rest(ctx, changed, wake, now)
 	}
+}
+
+// otherwise is what a table may have been answered that now stands otherwise.
+func otherwise(v verdict) control.Status {
+	if len(v.failed) > 0 {
+		return control.Done
+	}
+	return control.Failed
 }
 
 // lapse has the default take the place of a table. The lock is held.
@@ -156,8 +168,12 @@ func (w *Switch) call(ctx context.Context, f func(ctx context.Context) error) er
 	return err
 }
 
-// ask asks what a server is, and believes it. Of one of which nothing is known, and whose
-// backend can't tell, its readiness is asked.
+// silences is after how many looks in a row at which it was not ready a server that was on
+// counts as off, where its backend can't tell.
+const silences = 2
+
+// ask asks what a server is, and believes it. Where its backend can't tell, its readiness
+// is asked: of one of which nothing is known, and of one that is on, which may have died.
 func (w *Switch) ask(ctx context.Context, s *site, u *unit) {
 	power := Unseen
 	err := w.call(ctx, func(ctx context.Context) (err error) {
@@ -172,11 +188,20 @@ func (w *Switch) ask(ctx context.Context, s *site, u *unit) {
 		w.trouble("observe", u, err)
 	}
 	w.mu.Lock()
-	unknown := u.memo.Phase == Unknown
+	phase := u.memo.Phase
 	w.mu.Unlock()
-	running := power == Unseen && unknown && w.call(ctx, func(ctx context.Context) error { return w.o.Ready(ctx, u.Server) }) == nil
-	if ctx.Err() != nil {
-		return
+	running := false
+	if power == Unseen && (phase == Unknown || phase == On) {
+		err := w.call(ctx, func(ctx context.Context) error { return w.o.Ready(ctx, u.Server) })
+		if ctx.Err() != nil {
+			return
+		}
+		if running = err == nil; running || phase == Unknown {
+			u.silent = 0
+		} else if u.silent++; u.silent >= silences {
+			power, u.silent = PowerOff, 0
+			w.o.Logger.Warn().Err(err).Str("site", s.name).Str("server", u.Name).Msg("a server that was on is not ready any more: it is turned on again")
+		}
 	}
 	w.end(s, u, func(m *memo, now time.Time) {
 		before := m.Phase
@@ -201,7 +226,7 @@ func (w *Switch) saw(u *unit, power Power, running bool, now time.Time) {
 	case power == PowerOn && (m.Phase == Unknown || m.Phase == Off || m.Phase == Starting):
 		m.enter(Warming, now)
 		m.Until = now.Add(w.o.ReadyWithin)
-	case running:
+	case running && m.Phase == Unknown:
 		m.enter(On, now)
 	}
 }

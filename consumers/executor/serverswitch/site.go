@@ -25,6 +25,7 @@ type unit struct {
 	asked  bool          // the backend was asked since the start, with or without an answer
 	seen   time.Time     // when
 	power  Power         // what it said
+	silent int           // looks in a row at which it was on and not ready
 	look   time.Time     // nothing is done for it before
 	detail string        // what a drain waits for
 }

@@ -288,6 +288,27 @@ func TestBlind(t *testing.T) {
 	g.expect("", told, []string{"1 done"})
 }
 
+// TestAServerThatDies: where nobody can tell what servers are, one that was on and is not
+// ready any more is turned on again; if that fails, its table is answered failed with its
+// name, and done once it is on after all.
+func TestAServerThatDies(t *testing.T) {
+	t.Parallel()
+	m := newMachines("a", "b", "c")
+	m.blind = true
+	g := open(t, m, "a b c", nil).run()
+	g.apply(1, "a b/c")
+	m.edit(func() { m.on["a"] = false })
+	g.until("a is on again", func(s *site) bool {
+		return g.counts.of("switched on/machines") == 1 && s.unitOf("a").memo.Phase == On
+	})
+	m.edit(func() { m.on["b"], m.fail["on b"] = false, -1 })
+	g.until("the table is answered failed", func(s *site) bool { return s.page.Answered == control.Failed })
+	m.edit(func() { m.fail["on b"] = 0 })
+	g.in("b", On)
+	g.until("the table is answered done", func(s *site) bool { return s.page.Answered == control.Done })
+	g.expect("", []string{"off c", "on a", "on b"}, []string{"1 done", "1 failed b", "1 done"})
+}
+
 // TestExpires: when a table's ttl is over all servers are on, or all stays.
 func TestExpires(t *testing.T) {
 	t.Parallel()

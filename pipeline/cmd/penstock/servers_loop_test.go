@@ -188,12 +188,12 @@ servers:
 			return false
 		}
 		for _, name := range c.Servers.On {
-			if !strings.Contains(text, fmt.Sprintf("  %s: wanted on, on, observed on\n", name)) {
+			if !strings.Contains(text, fmt.Sprintf("  %[1]s: wanted %[2]s, %[2]s, observed %[2]s\n", name, "on")) {
 				return false
 			}
 		}
 		for _, name := range c.Servers.Off {
-			if !strings.Contains(text, fmt.Sprintf("  %s: wanted off, off, observed off\n", name)) {
+			if !strings.Contains(text, fmt.Sprintf("  %[1]s: wanted %[2]s, %[2]s, observed %[2]s\n", name, "off")) {
 				return false
 			}
 		}

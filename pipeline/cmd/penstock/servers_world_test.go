@@ -274,7 +274,7 @@ func (v *visitors) ask(c *http.Client, point string, n int) {
 	if n%4 == 3 {
 		method, body = http.MethodPost, strings.NewReader("something that is to happen once")
 	}
-	req, err := http.NewRequest(method, fmt.Sprintf("http://%s/page/%d", point, n%5), body) //nolint:noctx // It is to be answered, whatever happens.
+	req, err := http.NewRequest(method, fmt.Sprintf("http://%s/page/%d", point, n%5), body) // It is to be answered, whatever happens.
 	if err != nil {
 		v.t.Error(err)
 		return

@@ -166,12 +166,12 @@ func TestDecisionsKeepToTheirBounds(t *testing.T) {
 				t.Fatalf("weights %v add up to %v", d.Weights, sum)
 			}
 			for z, w := range d.Weights {
-				on, any := false, false
+				on, some := false, false
 				for i, s := range states {
 					on = on || s == On && o.Servers[i].Zone == z
-					any = any || s == On
+					some = some || s == On
 				}
-				if w > 0 && !on && any {
+				if w > 0 && !on && some {
 					t.Fatalf("zone %d has weight %v and no server on: %v", z, w, states)
 				}
 			}

@@ -102,7 +102,8 @@ func (l *Line) find(now int64, it *Item) (block, at int) {
 	}
 	b := &l.blocks[lo]
 	// Deadlines ascend about evenly, up to the next block's.
-	n, guess := float64(len(b.shifts)), 0.0
+	n := float64(len(b.shifts))
+	var guess float64
 	if lo < last {
 		guess = n * (float64(it.Deadline-b.base) / float64(l.blocks[lo+1].base-b.base+1))
 	} else {

@@ -114,7 +114,7 @@ func (n *Neuron) Learn(x1, x2, t float64) {
 			n.move(x, -2*n.o.Eta*(z-t))
 		}
 	case n.foolish(z, t, kind):
-		n.restart(x, z, t, kind)
+		n.restart(x, z, kind)
 	default:
 		n.step(x, z, t)
 	}
@@ -181,7 +181,7 @@ func (n *Neuron) foolish(z, t float64, kind int) bool {
 
 // restart begins anew from the levels of static and dynamic requests, without a slope. If
 // the other kind has not been seen, its distance is scaled by what this kind is off.
-func (n *Neuron) restart(x [3]float64, z, t float64, kind int) {
+func (n *Neuron) restart(x [3]float64, z float64, kind int) {
 	own := math.Exp(n.level[kind])
 	apart := 0.0 // dynamic − static
 	switch {

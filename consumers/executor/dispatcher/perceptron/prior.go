@@ -72,7 +72,8 @@ func Pool(models []*Model) Prior {
 
 // inputs are the sizes in bytes and kinds at which estimates of a class are compared.
 func (p *Prior) inputs(c int) [3][2]float64 {
-	low, high := 0.0, 0.0
+	low := 0.0
+	var high float64
 	if c > 0 {
 		low = p.classes[c-1]
 	}

@@ -49,10 +49,10 @@ func (p *Pool) drawTwo(j *job) (a, b *server) {
 			continue
 		}
 		seen++
-		switch {
-		case seen == 1:
+		switch seen {
+		case 1:
 			a = s
-		case seen == 2:
+		case 2:
 			b = s
 		default:
 			switch p.draws.below(seen) {

@@ -158,7 +158,7 @@ func (q *prequal) choose(now int64, j *job) *server {
 		if !sHot {
 			l = q.latency(now, s)
 		}
-		better := false
+		var better bool
 		switch {
 		case sHot != bHot:
 			better = bHot

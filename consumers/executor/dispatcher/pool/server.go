@@ -21,8 +21,7 @@ type server struct {
 	credit        float64 // ramp: how many requests it may have
 
 	name          string
-	rank          int // in the list, −1: leaving
-	healthy       bool
+	rank          int   // in the list, −1: leaving
 	tried         bool  // ramp: it has had its first request
 	since         int64 // ramp: start
 	started       uint64
