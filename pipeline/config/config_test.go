@@ -230,10 +230,11 @@ func TestNotesOnServers(t *testing.T) {
 	sites := "sites:\n- {name: a, lat: 1, lon: 2, capacity: 1MB/h, servers: [\"http://127.0.0.1:1\"]}\n"
 	for servers, want := range map[string]string{
 		"servers: {policy: A2}\n": "servers steers nothing: there are no classes",
-		"servers: {classes: {other: {t_max: 1s, penalty: 1}}, switching: {policy: penalty}}\n":                       "there are no hooks",
-		"servers: {classes: {other: {t_max: 1s, penalty: 1}}, switching: {hooks: [{kind: none}]}}\n":                 "hooks do nothing",
-		"servers: {classes: {gold: {t_max: 1s, penalty: 1}}}\n":                                                      "classes.gold: no rule of entry.class",
-		"servers: {classes: {gold: {t_max: 1s, penalty: 1}}}\nentry: {class: [{path: \"/gold/**\", class: gold}]}\n": "",
+		"servers: {classes: {other: {t_max: 1s, penalty: 1}}, switching: {policy: penalty}}\n":                                                       "there are no hooks",
+		"servers: {classes: {other: {t_max: 1s, penalty: 1}}, switching: {hooks: [{kind: none}]}}\n":                                                 "hooks do nothing",
+		"servers: {classes: {gold: {t_max: 1s, penalty: 1}}}\n":                                                                                      "classes.gold: no rule of entry.class",
+		"servers: {classes: {gold: {t_max: 1s, penalty: 1}}}\nentry: {class: [{path: \"/gold/**\", class: gold}]}\n":                                 "",
+		"servers: {classes: {gold: {t_max: 1s, penalty: 1}}}\nentry: {class: [{path: \"/x/**\", class: gold}, {path: \"/gold/**\", class: golt}]}\n": "servers.classes has no golt",
 	} {
 		c, err := Read("c.yaml", []byte(sites+servers))
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,6 +97,9 @@ func (c *checker) hook(cfg *Config, p string, h *SwitchHook) {
 	case "command":
 		c.need(len(h.On) > 0 && h.On[0] != "", p+".on", "", "a command with its arguments, such as [systemctl, start, web@{port}]")
 		c.need(len(h.Off) > 0 && h.Off[0] != "", p+".off", "", "a command with its arguments")
+		c.placeholders(p+".on", h.On)
+		c.placeholders(p+".off", h.Off)
+		c.placeholders(p+".status", h.Status)
 	case "http":
 		c.absolute(p+".url", h.URL)
 		if h.StatusURL != "" {
@@ -124,6 +128,19 @@ func (c *checker) hook(cfg *Config, p string, h *SwitchHook) {
 	}
 }
 
+// placeholder is a word that a hook's command has in place of what it is about.
+var placeholder = regexp.MustCompile(`\{[a-z_]+\}`)
+
+// placeholders checks that a command has none that nothing is put in place of.
+func (c *checker) placeholders(p string, argv []string) {
+	for i, arg := range argv {
+		for _, word := range placeholder.FindAllString(arg, -1) {
+			known := slices.Contains([]string{"{server}", "{host}", "{port}", "{zone}", "{site}", "{action}"}, word)
+			c.need(known, fmt.Sprintf("%s[%d]", p, i), word, "one of: {server}, {host}, {port}, {zone}, {site}, {action}")
+		}
+	}
+}
+
 // absolute checks an address of HTTP.
 func (c *checker) absolute(p, address string) {
 	u, err := url.Parse(address)
@@ -149,6 +166,13 @@ func (c *Config) serverNotes() (notes []string) {
 		listed := name == OtherClass || slices.ContainsFunc(c.Entry.Class, func(r ClassRule) bool { return r.Class == name })
 		if !listed {
 			notes = append(notes, fmt.Sprintf("servers.classes.%s: no rule of entry.class gives a request this class", name))
+		}
+	}
+	if _, other := s.Classes[OtherClass]; !other {
+		for _, r := range c.Entry.Class {
+			if _, listed := s.Classes[r.Class]; !listed {
+				notes = append(notes, fmt.Sprintf("entry.class: servers.classes has no %s, nor other: such requests have no limit", r.Class))
+			}
 		}
 	}
 	return notes
