@@ -111,7 +111,7 @@ func (j *judge) arm(a *ArmResult) {
 	}
 	j.add(a.Failed == 0 && a.Answered > 0 && a.Answered+a.Refused == int(a.Due), a.Policy+": requests that failed, but for those refused", "none", "%s", got)
 	l := &a.Left
-	j.add(l.Unintended == 0 && l.Deletes == 0, a.Policy+": objects not in their intended coding, and blobs to delete, at the end", "none", "%d and %d", l.Unintended, l.Deletes)
+	j.add(l.Unintended == 0 && l.Deletes == l.Repeats, a.Policy+": objects not in their intended coding, and blobs to delete, at the end", "none", "%d and %d", l.Unintended, l.Deletes-l.Repeats)
 	j.add(l.Connections == 0 && a.Under == 0, a.Policy+": connections in use, and requests at the store, at the end", "none", "%d and %d; %d of %d were cancelled on the way", l.Connections, a.Under, a.Gone, a.Asked)
 }
 

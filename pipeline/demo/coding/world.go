@@ -202,7 +202,7 @@ func (w *world) rest(ctx context.Context, a *arm) (s admin.Status, under int64, 
 		s, err = a.desk.Status(ctx)
 		under = a.store.Counts().Waiting
 		over := clock.System().Now().After(late)
-		idle := s.Unintended == 0 && s.Deletes == 0 && s.Backlog == 0 && s.Connections == 0 && under == 0
+		idle := s.Unintended == 0 && s.Deletes == s.Repeats && s.Backlog == 0 && s.Connections == 0 && under == 0
 		if err == nil && (over || idle) {
 			return s, under, nil
 		}

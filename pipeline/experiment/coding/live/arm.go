@@ -108,11 +108,11 @@ func (a *arm) fill(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if s.Unintended == 0 && s.Deletes == 0 {
+		if s.Unintended == 0 && s.Deletes == s.Repeats {
 			return nil
 		}
 		if a.o.Clock.Now().After(late) {
-			return fmt.Errorf("%d objects are not in their intended coding, %d blobs not deleted, after %v", s.Unintended, s.Deletes, patience)
+			return fmt.Errorf("%d objects are not in their intended coding, %d blobs not deleted, after %v", s.Unintended, s.Deletes-s.Repeats, patience)
 		}
 		if err := a.o.Clock.Sleep(ctx, 10*time.Millisecond); err != nil {
 			return err
