@@ -25,6 +25,10 @@ type Clock interface {
 	NewTicker(d time.Duration) Ticker
 	// NewTimer fires once after d.
 	NewTimer(d time.Duration) Timer
+	// NewTimerAt fires once at an instant, at once if that has passed. Whoever has an
+	// instant says it here: a length that was reckoned from an earlier Now is too long by
+	// what has passed since.
+	NewTimerAt(at time.Time) Timer
 	// Sleep returns nil after d, or the context's error as soon as it ends.
 	Sleep(ctx context.Context, d time.Duration) error
 }
@@ -41,6 +45,8 @@ type Ticker interface {
 type Timer interface {
 	C() <-chan time.Time
 	Reset(d time.Duration) bool
+	// ResetAt is Reset with an instant, as in NewTimerAt.
+	ResetAt(at time.Time) bool
 	Stop() bool
 }
 
@@ -54,6 +60,8 @@ func (system) Now() time.Time { return time.Now() }
 func (system) NewTicker(d time.Duration) Ticker { return systemTicker{time.NewTicker(d)} }
 
 func (system) NewTimer(d time.Duration) Timer { return systemTimer{time.NewTimer(d)} }
+
+func (system) NewTimerAt(at time.Time) Timer { return systemTimer{time.NewTimer(time.Until(at))} }
 
 func (system) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
@@ -79,3 +87,5 @@ func (t systemTicker) C() <-chan time.Time { return t.Ticker.C }
 type systemTimer struct{ *time.Timer }
 
 func (t systemTimer) C() <-chan time.Time { return t.Timer.C }
+
+func (t systemTimer) ResetAt(at time.Time) bool { return t.Timer.Reset(time.Until(at)) }

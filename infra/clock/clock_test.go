@@ -65,6 +65,37 @@ func TestManualFiresInOrder(t *testing.T) {
 	}
 }
 
+// TestTimersAtAnInstant: what falls due between a look at the clock and the arming of a
+// timer is not put off by it.
+func TestTimersAtAnInstant(t *testing.T) {
+	t.Parallel()
+	m := clock.NewManual(start)
+	due := m.Now().Add(10 * time.Second)
+	m.Advance(4 * time.Second)
+	timer := m.NewTimerAt(due)
+	m.Advance(5 * time.Second)
+	if len(timer.C()) != 0 {
+		t.Error("fired too soon")
+	}
+	m.Advance(time.Second)
+	if len(timer.C()) != 1 {
+		t.Fatal("did not fire at its instant")
+	}
+	if timer.ResetAt(due) || len(timer.C()) != 1 || m.Waiting() != 0 {
+		t.Error("an instant that has passed does not fire at once, and once")
+	}
+	if got := <-timer.C(); got != due {
+		t.Errorf("fired for %v", got.Sub(start))
+	}
+	if timer.ResetAt(due.Add(time.Hour)); !timer.Stop() || m.Waiting() != 0 {
+		t.Error("a stopped timer is armed")
+	}
+	system := clock.System().NewTimerAt(clock.System().Now().Add(-time.Hour))
+	<-system.C()
+	system.ResetAt(clock.System().Now())
+	<-system.C()
+}
+
 func TestManualTimers(t *testing.T) {
 	t.Parallel()
 	m := clock.NewManual(start)

@@ -96,6 +96,15 @@ func (m *Manual) NewTicker(d time.Duration) Ticker {
 // NewTimer implements Clock.
 func (m *Manual) NewTimer(d time.Duration) Timer { return manualTimer{m.arm(d, 0)} }
 
+// NewTimerAt implements Clock.
+func (m *Manual) NewTimerAt(at time.Time) Timer {
+	a := &alarm{clock: m, ch: make(chan time.Time, 1)}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.set(a, at)
+	return manualTimer{a}
+}
+
 // Sleep implements Clock.
 func (m *Manual) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
@@ -118,16 +127,16 @@ func (m *Manual) arm(d, every time.Duration) *alarm {
 	a := &alarm{clock: m, every: every, ch: make(chan time.Time, 1)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.set(a, d)
+	m.set(a, m.now.Add(d))
 	return a
 }
 
 // set arms a; one that is already due fires at once. The lock is held.
-func (m *Manual) set(a *alarm, d time.Duration) {
+func (m *Manual) set(a *alarm, at time.Time) {
 	m.made++
-	a.number, a.when = m.made, m.now.Add(d)
+	a.number, a.when = m.made, at
 	m.alarms[a] = struct{}{}
-	if d <= 0 {
+	if !at.After(m.now) {
 		m.fire(a)
 	}
 	m.changed.Broadcast()
@@ -183,7 +192,15 @@ func (a *alarm) reset(d, every time.Duration) bool {
 	defer a.clock.mu.Unlock()
 	was := a.disarm()
 	a.every = every
-	a.clock.set(a, d)
+	a.clock.set(a, a.clock.now.Add(d))
+	return was
+}
+
+func (a *alarm) resetAt(at time.Time) bool {
+	a.clock.mu.Lock()
+	defer a.clock.mu.Unlock()
+	was := a.disarm()
+	a.clock.set(a, at)
 	return was
 }
 
@@ -197,4 +214,5 @@ type manualTimer struct{ a *alarm }
 
 func (t manualTimer) C() <-chan time.Time        { return t.a.ch }
 func (t manualTimer) Reset(d time.Duration) bool { return t.a.reset(d, 0) }
+func (t manualTimer) ResetAt(at time.Time) bool  { return t.a.resetAt(at) }
 func (t manualTimer) Stop() bool                 { return t.a.stop() }

@@ -184,7 +184,7 @@ func (x *exchange) waitAt(held <-chan struct{}) bool {
 	e := x.e
 	e.m.holds.Inc()
 	began := e.o.Clock.Now()
-	timer := e.o.Clock.NewTimer(e.o.Hold - began.Sub(x.start))
+	timer := e.o.Clock.NewTimerAt(x.start.Add(e.o.Hold))
 	defer timer.Stop()
 	defer func() { x.held += e.o.Clock.Now().Sub(began) }()
 	select {

@@ -203,11 +203,10 @@ func (f *Follower) over() bool {
 
 // sleep waits until the instant, or something happens.
 func (f *Follower) sleep(ctx context.Context, until time.Time) error {
-	d := until.Sub(f.o.Clock.Now())
-	if d <= 0 {
+	if !until.After(f.o.Clock.Now()) {
 		return nil
 	}
-	t := f.o.Clock.NewTimer(d)
+	t := f.o.Clock.NewTimerAt(until)
 	defer t.Stop()
 	select {
 	case <-t.C():

@@ -163,9 +163,6 @@ func (c *callee) changed() {
 // idle is how long nothing is looked after while no site is out.
 const idle = time.Hour
 
-// slack is how late a site may be tried again.
-const slack = 10 * time.Millisecond
-
 // tend tries sites again whose servers are all out, when their time has come.
 func (p *Picker) tend() {
 	timer := p.o.Clock.NewTimer(idle)
@@ -177,20 +174,14 @@ func (p *Picker) tend() {
 		case <-p.wake:
 		case <-timer.C():
 		}
-		for wait, at := p.look(); ; wait, at = p.look() {
-			timer.Reset(wait)
-			if p.nanos()-at < int64(slack) {
-				break
-			}
-			// So long ago that the timer would fire that much too late.
-		}
+		timer.ResetAt(p.look())
 	}
 }
 
 // look tells the shares of all components which sites can take requests, and returns
-// for how long from which instant, in ns since 1970, nothing changes by itself.
-func (p *Picker) look() (wait time.Duration, at int64) {
-	at = p.nanos()
+// until when nothing changes by itself.
+func (p *Picker) look() time.Time {
+	at := p.nanos()
 	first := int64(0)
 	for _, c := range *p.callees.Load() {
 		c.mu.Lock()
@@ -200,9 +191,9 @@ func (p *Picker) look() (wait time.Duration, at int64) {
 		c.mu.Unlock()
 	}
 	if first == 0 {
-		return idle, at
+		first = at + int64(idle)
 	}
-	return time.Duration(first - at), at
+	return time.Unix(0, first)
 }
 
 // nanos is the time, in ns since 1970.

@@ -36,7 +36,7 @@ func (m *Mover) Run(ctx context.Context) error {
 func (m *Mover) sleepUntil(ctx context.Context, next time.Time) error {
 	var due <-chan time.Time
 	if !next.IsZero() {
-		t := m.o.Clock.NewTimer(next.Sub(m.o.Clock.Now()))
+		t := m.o.Clock.NewTimerAt(next)
 		defer t.Stop()
 		due = t.C()
 	}

@@ -119,7 +119,10 @@ func (w *Switch) lapse(s *site) (change uint64) {
 func (w *Switch) rest(ctx context.Context, signal <-chan struct{}, until, now time.Time) {
 	var due <-chan time.Time
 	if !until.IsZero() {
-		t := w.o.Clock.NewTimer(max(until.Sub(now), time.Millisecond))
+		if least := now.Add(time.Millisecond); until.Before(least) {
+			until = least
+		}
+		t := w.o.Clock.NewTimerAt(until)
 		defer t.Stop()
 		due = t.C()
 	}

@@ -113,12 +113,12 @@ func (c *collector) queue(l leftover) {
 // run works until nothing is left to do or the store is closed.
 func (c *collector) run() {
 	for {
-		due, wait, done := c.next()
+		due, next, done := c.next()
 		if done {
 			return
 		}
-		if wait > 0 {
-			c.sleep(wait)
+		if len(due) == 0 {
+			c.sleep(next)
 			continue
 		}
 		var g errgroup.Group
@@ -142,13 +142,13 @@ func (c *collector) one(l leftover) {
 	c.o.Count("blob-collected", 1)
 }
 
-// next takes what is due, or says how long nothing is.
-func (c *collector) next() (due []leftover, wait time.Duration, done bool) {
+// next takes what is due, or says when something will be.
+func (c *collector) next() (due []leftover, next time.Time, done bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || len(c.waiting) == 0 {
 		c.running = false
-		return nil, 0, true
+		return nil, next, true
 	}
 	now := c.o.Clock.Now()
 	n := 0
@@ -156,15 +156,15 @@ func (c *collector) next() (due []leftover, wait time.Duration, done bool) {
 		n++
 	}
 	if n == 0 {
-		return nil, c.waiting[0].due.Sub(now), false
+		return nil, c.waiting[0].due, false
 	}
 	due = append(due, c.waiting[:n]...)
 	c.waiting = append(c.waiting[:0], c.waiting[n:]...)
-	return due, 0, false
+	return due, next, false
 }
 
-func (c *collector) sleep(d time.Duration) {
-	t := c.o.Clock.NewTimer(d)
+func (c *collector) sleep(until time.Time) {
+	t := c.o.Clock.NewTimerAt(until)
 	defer t.Stop()
 	select {
 	case <-t.C():
