@@ -27,8 +27,8 @@
 //
 // # Order
 //
-// No server of a table is drained or stopped before each server that is to be on is on, or
-// has failed Tries times; and none while fewer than Least others, at least one, are on
+// No server of a table is drained or stopped before each server that is to be on is on, and
+// was found to be ready after the table came, or has failed Tries times; and none while fewer than Least others, at least one, are on
 // (PROBLEMS P31, P37). A server is stopped once every dispatcher has the table that takes
 // it off and nothing is queued or in service there (P38), or at the drain's deadline, which
 // is counted and said in the outcome. A hook that was begun is let end; then what is wanted

@@ -175,8 +175,10 @@ func (w *Switch) call(ctx context.Context, f func(ctx context.Context) error) er
 // counts as off, where its backend can't tell.
 const silences = 2
 
-// ask asks what a server is, and believes it. Where its backend can't tell, its readiness
-// is asked: of one of which nothing is known, and of one that is on, which may have died.
+// ask asks what a server is, and believes it. Its readiness is asked besides where its
+// backend can't tell, of one of which nothing is known, and of one that is on, which may
+// have died; and of each that is to be on once a table has come, before it is a reason to
+// stop others.
 func (w *Switch) ask(ctx context.Context, s *site, u *unit) {
 	power := Unseen
 	err := w.call(ctx, func(ctx context.Context) (err error) {
@@ -191,31 +193,56 @@ func (w *Switch) ask(ctx context.Context, s *site, u *unit) {
 		w.trouble("observe", u, err)
 	}
 	w.mu.Lock()
-	phase := u.memo.Phase
+	phase, prove, epoch := u.memo.Phase, s.unproven(u), s.page.Epoch
 	w.mu.Unlock()
-	running := false
-	if power == Unseen && (phase == Unknown || phase == On) {
+	running, silent := false, false
+	if prove && power != PowerOff || power == Unseen && (phase == Unknown || phase == On) {
 		err := w.call(ctx, func(ctx context.Context) error { return w.o.Ready(ctx, u.Server) })
 		if ctx.Err() != nil {
 			return
 		}
-		if running = err == nil; running || phase == Unknown {
-			u.silent = 0
-		} else if u.silent++; u.silent >= silences {
-			power, u.silent = PowerOff, 0
-			w.o.Logger.Warn().Err(err).Str("site", s.name).Str("server", u.Name).Msg("a server that was on is not ready any more: it is turned on again")
-		}
+		running = err == nil
+		silent = w.silent(u, phase, err)
 	}
 	w.end(s, u, func(m *memo, now time.Time) {
 		before := m.Phase
 		u.asked, u.seen, u.power = true, now, power
-		w.saw(u, power, running, now)
+		switch {
+		case silent && power == PowerOn:
+			m.enter(Warming, now)
+			m.Until = now.Add(w.o.ReadyWithin)
+		case silent:
+			u.power = PowerOff
+			w.saw(u, PowerOff, false, now)
+		default:
+			w.saw(u, power, running, now)
+		}
+		if running && s.page.Epoch == epoch {
+			u.proven = true
+		} else if prove && m.Phase == On {
+			u.look = now.Add(w.o.Pause)
+		}
 		drifted := before != m.Phase && (before == On || before == Off)
 		if drifted {
-			w.o.Metrics.Count(Drifted, power.String(), 1)
-			w.o.Logger.Warn().Str("site", s.name).Str("server", u.Name).Stringer("power", power).Msg("a server is other than it was left")
+			w.o.Metrics.Count(Drifted, u.power.String(), 1)
+			w.o.Logger.Warn().Str("site", s.name).Str("server", u.Name).Stringer("power", u.power).Msg("a server is other than it was left")
 		}
 	})
+}
+
+// silent counts looks at which a server that was on was not ready, and says whether they are
+// enough to believe it.
+func (w *Switch) silent(u *unit, phase Phase, err error) bool {
+	if err == nil || phase != On {
+		u.silent = 0
+		return false
+	}
+	if u.silent++; u.silent < silences {
+		return false
+	}
+	u.silent = 0
+	w.o.Logger.Warn().Err(err).Str("site", u.Site).Str("server", u.Name).Msg("a server that was on is not ready any more")
+	return true
 }
 
 // saw brings a server's phase to what it was found to be.

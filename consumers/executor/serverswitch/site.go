@@ -26,6 +26,7 @@ type unit struct {
 	seen   time.Time     // when
 	power  Power         // what it said
 	silent int           // looks in a row at which it was on and not ready
+	proven bool          // it was found to be ready since the table that is in force came
 	look   time.Time     // nothing is done for it before
 	detail string        // what a drain waits for
 }
@@ -114,13 +115,14 @@ func (s *site) failed(u *unit) bool {
 }
 
 // mayStop says whether servers may be drained and stopped: all that are to be on are, or
-// have failed, and enough are.
+// have failed, and enough are. One that was on before the table came may have died since, and
+// whoever made the table need not have known: it counts once it was found to be ready.
 func (s *site) mayStop() bool {
 	on := 0
 	for _, u := range s.units {
 		switch {
 		case s.wants[u.Name] != wantOn:
-		case u.fixed || u.memo.Phase == On:
+		case u.fixed || u.memo.Phase == On && u.proven:
 			on++
 		case !s.failed(u):
 			return false
@@ -180,7 +182,7 @@ func (s *site) plan(u *unit, now time.Time, every time.Duration) (step, time.Tim
 	}
 	next, again := s.towards(u)
 	switch {
-	case next == ask && now.Before(u.seen.Add(every)):
+	case next == ask && now.Before(u.seen.Add(every)) && !s.unproven(u):
 		return rest, u.seen.Add(every)
 	case (next == start || next == stop) && !s.ready:
 		return rest, time.Time{}
@@ -188,6 +190,11 @@ func (s *site) plan(u *unit, now time.Time, every time.Duration) (step, time.Tim
 		return rest, again
 	}
 	return next, time.Time{}
+}
+
+// unproven says whether it is still to be found out if a server that is to be on is ready.
+func (s *site) unproven(u *unit) bool {
+	return s.wants[u.Name] == wantOn && u.memo.Phase == On && !u.proven
 }
 
 // towards says what brings a server nearer to what is wanted, and not before when.
@@ -276,7 +283,7 @@ func (s *site) judge() verdict {
 // tried says whether every server that is to be on is, or has failed.
 func (s *site) tried() bool {
 	return !slices.ContainsFunc(s.units, func(u *unit) bool {
-		return s.wants[u.Name] == wantOn && !u.fixed && u.memo.Phase != On && !s.failed(u)
+		return s.wants[u.Name] == wantOn && !u.fixed && (u.memo.Phase != On || !u.proven) && !s.failed(u)
 	})
 }
 

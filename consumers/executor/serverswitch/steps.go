@@ -133,7 +133,7 @@ func (w *Switch) warm(ctx context.Context, s *site, u *unit) {
 		switch {
 		case err == nil:
 			m.enter(On, now)
-			u.seen = now
+			u.seen, u.proven = now, true
 		case now.Before(m.Until):
 			u.look = now.Add(w.o.Look)
 		default:

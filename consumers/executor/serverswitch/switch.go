@@ -185,6 +185,7 @@ func (w *Switch) adopt(s *site, c *control.Command, until time.Time) (change uin
 	p.Epoch, p.On, p.Off, p.Began, p.Until = c.Epoch, c.Servers.On, c.Servers.Off, w.o.Clock.Now(), until
 	p.Lapsed, p.Answered = false, ""
 	for _, u := range s.units {
+		u.proven = false
 		if u.memo.Phase == Off {
 			u.memo.Cut = "" // it was said of an earlier table
 		}

@@ -309,6 +309,48 @@ func TestAServerThatDies(t *testing.T) {
 	g.expect("", []string{"off c", "on a", "on b"}, []string{"1 done", "1 failed b", "1 done"})
 }
 
+// TestADeadServerIsNoReasonToStopOthers: a table that has only a server on that has died
+// since it was looked at stops nobody before that one is on again, whether the backend can
+// tell what servers are or takes it for one that is on; if it can't be brought back the
+// others stay.
+func TestADeadServerIsNoReasonToStopOthers(t *testing.T) {
+	t.Parallel()
+	for _, blind := range []bool{true, false} {
+		m := newMachines("a", "b")
+		m.blind = blind
+		g := open(t, m, "a b", func(o *Options) { o.Every = 1000 * generous }).run()
+		g.apply(1, "a b/")
+		if blind {
+			m.edit(func() { m.on["a"] = false })
+		} else {
+			m.edit(func() { m.unready["a"] = true }) // it hangs
+		}
+		done := g.send(2, "a/b")
+		if blind {
+			g.until("b is off", func(s *site) bool { return s.unitOf("b").memo.Phase == Off })
+		} else {
+			g.in("a", Warming)
+			g.expect("a hangs", nil, []string{"1 done"})
+			m.edit(func() { m.unready["a"] = false })
+		}
+		if err := wait1(t, done); err != nil {
+			t.Fatal(err)
+		}
+		hooks := []string{"off b"}
+		if blind {
+			hooks = []string{"on a", "off b"}
+		}
+		g.expect("a is on again", hooks, []string{"1 done", "2 done"})
+	}
+	m := newMachines("a", "b")
+	m.blind = true
+	g := open(t, m, "a b", func(o *Options) { o.Every = 1000 * generous }).run()
+	g.apply(1, "a b/")
+	m.edit(func() { m.on["a"], m.fail["on a"] = false, -1 })
+	g.apply(2, "a/b")
+	g.expect("a can't be brought back", nil, []string{"1 done", "2 failed a,b"})
+}
+
 // TestExpires: when a table's ttl is over all servers are on, or all stays.
 func TestExpires(t *testing.T) {
 	t.Parallel()
