@@ -127,7 +127,7 @@ func TestAChangedProtocolIsAtItsSite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(patience))
 		fmt.Fprint(c, "GET /chat HTTP/1.1\r\nHost: x\r\nPenstock-To: chat\r\nPenstock-Component: web\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 		r := bufio.NewReader(c)
 		resp, err := http.ReadResponse(r, nil) //nolint:bodyclose // it ends with the connection

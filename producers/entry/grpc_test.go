@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"penstock/producers/entry"
 	"penstock/producers/entry/upstream"
@@ -51,7 +50,7 @@ func TestStreamsOfHTTP2BothWays(t *testing.T) {
 	p := run(t, nil, func(o *entry.Options) { o.Local, o.H2C = pool, true })
 	transport := &http.Transport{Protocols: protocols}
 	t.Cleanup(transport.CloseIdleConnections)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	body, send := io.Pipe()
 	r, _ := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/call", body)

@@ -61,8 +61,9 @@ func TestBodiesThatAreTooLarge(t *testing.T) {
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	p := run(t, []string{service(t, readAll)}, func(o *entry.Options) {
-		o.Limits.HeaderTimeout, o.Limits.IdleTimeout = 400*time.Millisecond, 500*time.Millisecond
-		o.Limits.BodyGrace, o.Limits.BodyRate = 400*time.Millisecond, 1000
+		// Longer than a busy machine makes a client look slow that isn't.
+		o.Limits.HeaderTimeout, o.Limits.IdleTimeout = 3*time.Second, 3*time.Second
+		o.Limits.BodyGrace, o.Limits.BodyRate = 3*time.Second, 1000
 	})
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -76,7 +77,7 @@ func TestSlowClients(t *testing.T) {
 				}
 			}
 			began := time.Now()
-			if a := w.next(t, "POST"); a != nil || time.Since(began) > 5*time.Second {
+			if a := w.next(t, "POST"); a != nil || time.Since(began) > patience/2 {
 				t.Errorf("%s: after %v then %+v", name, time.Since(began), a)
 			}
 		})
@@ -93,7 +94,7 @@ func TestSlowClients(t *testing.T) {
 		w := dial(t, p)
 		w.send(t, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2000\r\n\r\n")
 		for range 20 {
-			time.Sleep(30 * time.Millisecond) // longer than the grace in all
+			time.Sleep(160 * time.Millisecond) // longer than the grace in all
 			w.send(t, strings.Repeat("x", 100))
 		}
 		if a := w.next(t, "POST"); a == nil || a.StatusCode != http.StatusOK || a.Close {
@@ -103,12 +104,12 @@ func TestSlowClients(t *testing.T) {
 	all.Go(func() { // a header byte by byte, which no single wait is too long for
 		w := dial(t, p)
 		began := time.Now()
-		for _, c := range "GET / HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("X: y\r\n", 20) {
+		for _, c := range "GET / HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("X: y\r\n", 60) {
 			if _, err := io.WriteString(w, string(c)); err != nil {
 				break
 			}
 			time.Sleep(10 * time.Millisecond)
-			if time.Since(began) > 2*time.Second {
+			if time.Since(began) > patience/2 {
 				t.Error("slow-loris is served")
 				break
 			}
@@ -126,20 +127,27 @@ func TestSlowClients(t *testing.T) {
 func TestSlowServersAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	p := run(t, []string{service(t, func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(350 * time.Millisecond)
+		if r.URL.Path != "/quick" {
+			time.Sleep(4 * time.Second)
+		}
 		readAll(w, r)
 	})}, func(o *entry.Options) {
-		o.Limits.HeaderTimeout, o.Limits.IdleTimeout, o.Limits.BodyGrace, o.Limits.BodyRate = 250*time.Millisecond, 250*time.Millisecond, 250*time.Millisecond, 1<<20
+		// Longer than a busy machine makes a client look slow that isn't.
+		o.Limits.HeaderTimeout, o.Limits.IdleTimeout, o.Limits.BodyGrace, o.Limits.BodyRate = 3*time.Second, 3*time.Second, 3*time.Second, 1<<20
 	})
+	var all sync.WaitGroup
+	defer all.Wait()
 	for _, size := range []int{0, 10, 300_000} {
-		if a := do(t, "POST", p.url+"/", strings.NewReader(strings.Repeat("x", size))); a.StatusCode != http.StatusOK {
-			t.Errorf("%d bytes: got %d %q", size, a.StatusCode, a.body)
-		}
+		all.Go(func() {
+			if a := do(t, "POST", p.url+"/", strings.NewReader(strings.Repeat("x", size))); a.StatusCode != http.StatusOK {
+				t.Errorf("%d bytes: got %d %q", size, a.StatusCode, a.body)
+			}
+		})
 	}
 	// So it is for requests that were sent without waiting for the answers before.
 	w := dial(t, p)
-	const request = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
-	w.send(t, request+request+request)
+	const request = " HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
+	w.send(t, "POST /"+request+"POST /quick"+request+"POST /quick"+request)
 	for range 3 {
 		if a := w.next(t, "POST"); a == nil || a.StatusCode != http.StatusOK {
 			t.Errorf("got %+v", a)
@@ -161,7 +169,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		t.Errorf("got %+v", a)
 	}
 	_ = one.Close()
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		w := dial(t, p)
 		_, _ = io.WriteString(w, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 		a := w.next(t, "GET")
@@ -191,7 +199,7 @@ func TestProtocols(t *testing.T) {
 	})
 	secured := run(t, []string{backend}, func(o *entry.Options) {
 		o.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
-		o.Limits.HeaderTimeout = time.Second
+		o.Limits.HeaderTimeout = 3 * time.Second
 	})
 	plain := run(t, []string{backend}, func(o *entry.Options) { o.H2C = true })
 	for _, test := range []struct {
@@ -222,7 +230,7 @@ func TestProtocols(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(patience))
 	if n, err := c.Read(make([]byte, 100)); err == nil {
 		t.Errorf("got %d bytes", n)
 	}

@@ -157,7 +157,7 @@ func (s *meshSite) put(t testing.TB, table shares.Table) {
 // settled fails if requests are still counted at a replica.
 func (s *meshSite) settled(t testing.TB, component, site string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	r := shares.Replica{Component: component, Site: site}
 	if n, err := s.shares.Drain(ctx, r); err != nil {
@@ -171,9 +171,9 @@ func (s *meshSite) settled(t testing.TB, component, site string) {
 // eventually waits until a condition holds.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(patience); !is(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within 10 s", what)
+			t.Fatalf("%s: not within %v", what, patience)
 		}
 	}
 }

@@ -331,7 +331,7 @@ func TestProbesEndWithTheEntryPoint(t *testing.T) {
 	if err := a.stop(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > patience/2 {
 		t.Errorf("the end took %v", took)
 	}
 	if n := count("outcome", "failed", "reason", "ended"); n != 6 {

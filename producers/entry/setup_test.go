@@ -22,6 +22,10 @@ import (
 	"penstock/schemas/event"
 )
 
+// patience bounds what has to happen at once, also on a machine that stands still now
+// and then.
+const patience = time.Minute
+
 // rows collects what entry points publish.
 type rows struct {
 	mu   sync.Mutex
@@ -42,7 +46,7 @@ func (r *rows) Publish(q *event.Request) {
 // await returns the first n rows.
 func (r *rows) await(t testing.TB, n int) []event.Request {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for {
 		r.mu.Lock()
@@ -214,7 +218,7 @@ func client(t testing.TB) *http.Client {
 	transport := &http.Transport{DisableCompression: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{
-		Transport: transport, Timeout: 20 * time.Second,
+		Transport: transport, Timeout: patience,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -267,7 +271,7 @@ func dial(t testing.TB, p *point) *wire {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(patience))
 	t.Cleanup(func() { _ = c.Close() })
 	return &wire{c, bufio.NewReader(c)}
 }

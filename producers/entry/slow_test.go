@@ -86,7 +86,7 @@ func (p *slowPair) await(t *testing.T, what string) {
 		if got != what {
 			t.Errorf("%s is there, expected %s", got, what)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("%s does not reach the service", what)
 	}
 }

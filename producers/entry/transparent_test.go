@@ -70,7 +70,7 @@ func TestAConversationMayPause(t *testing.T) {
 			protocols.SetUnencryptedHTTP2(h2)
 			transport := &http.Transport{Protocols: protocols}
 			t.Cleanup(transport.CloseIdleConnections)
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
 			body, send := io.Pipe()
 			r, _ := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/call", body)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"penstock/infra/clock"
@@ -166,43 +167,45 @@ func TestAnswered(t *testing.T) {
 
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
-	server, client := net.Pipe()
-	defer client.Close()
-	idle := 0
-	c := New(server, &Limits{
-		Header: 1000, Marker: marker, HeaderTimeout: 20 * time.Millisecond, IdleTimeout: 40 * time.Millisecond, WriteTimeout: 20 * time.Millisecond,
-		Idle: func() { idle++ },
-	}, clock.System())
-	buffer := make([]byte, 4096)
-	go func() { _, _ = io.WriteString(client, "GET / HTTP/1.1\r\nHost: x\r\n\r\n") }()
-	if _, err := c.Read(buffer); err != nil {
-		t.Fatal(err)
-	}
-	// While the request is answered only the server's own deadline counts.
-	_ = c.SetReadDeadline(time.Now().Add(60 * time.Millisecond))
-	began := time.Now()
-	if _, err := c.Read(buffer); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) < 60*time.Millisecond {
-		t.Errorf("%v after %v", err, time.Since(began))
-	}
-	_ = c.SetReadDeadline(time.Time{})
-	if _, err := c.Write([]byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a write that nobody takes: %v", err)
-	}
-	c.Answered()
-	go func() { _, _ = io.WriteString(client, "GET") }()
-	if n, err := c.Read(buffer); err != nil || !strings.HasPrefix(string(buffer[:n]), "GET "+marker) || c.Refused() != RefusedSlow {
-		t.Errorf("%q, %v", buffer[:n], err)
-	}
-	if _, err := c.Read(buffer); !errors.Is(err, io.EOF) || idle != 0 {
-		t.Errorf("then %v", err)
-	}
-	other, far := net.Pipe()
-	defer far.Close()
-	c = New(other, c.limits, clock.System())
-	c.fresh = false
-	if _, err := c.Read(buffer); !errors.Is(err, os.ErrDeadlineExceeded) || idle != 1 {
-		t.Errorf("idle: %v, %d", err, idle)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		server, client := net.Pipe()
+		defer client.Close()
+		idle := 0
+		c := New(server, &Limits{
+			Header: 1000, Marker: marker, HeaderTimeout: 20 * time.Millisecond, IdleTimeout: 40 * time.Millisecond, WriteTimeout: 20 * time.Millisecond,
+			Idle: func() { idle++ },
+		}, clock.System())
+		buffer := make([]byte, 4096)
+		go func() { _, _ = io.WriteString(client, "GET / HTTP/1.1\r\nHost: x\r\n\r\n") }()
+		if _, err := c.Read(buffer); err != nil {
+			t.Fatal(err)
+		}
+		// While the request is answered only the server's own deadline counts.
+		_ = c.SetReadDeadline(time.Now().Add(60 * time.Millisecond))
+		began := time.Now()
+		if _, err := c.Read(buffer); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != 60*time.Millisecond {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		_ = c.SetReadDeadline(time.Time{})
+		if _, err := c.Write([]byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("a write that nobody takes: %v", err)
+		}
+		c.Answered()
+		go func() { _, _ = io.WriteString(client, "GET") }()
+		if n, err := c.Read(buffer); err != nil || !strings.HasPrefix(string(buffer[:n]), "GET "+marker) || c.Refused() != RefusedSlow {
+			t.Errorf("%q, %v", buffer[:n], err)
+		}
+		if _, err := c.Read(buffer); !errors.Is(err, io.EOF) || idle != 0 {
+			t.Errorf("then %v", err)
+		}
+		other, far := net.Pipe()
+		defer far.Close()
+		c = New(other, c.limits, clock.System())
+		c.fresh = false
+		if _, err := c.Read(buffer); !errors.Is(err, os.ErrDeadlineExceeded) || idle != 1 {
+			t.Errorf("idle: %v, %d", err, idle)
+		}
+	})
 }
 
 // FuzzConn looks for input that this package lets through and net/http refuses
