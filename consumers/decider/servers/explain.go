@@ -18,7 +18,8 @@ type Explanation struct {
 	Least int            `json:"least"`
 	Most  int            `json:"most"`
 	Zones []ZoneView     `json:"zones"`
-	// Dispatchers is how many send gauges of each server.
+	// Dispatchers is how many send gauges of each server; 0 if no gauge of the site has ever
+	// come, as of recordings without: then nobody knows what waits and is in service.
 	Dispatchers float64 `json:"dispatchers"`
 	// Table is the one in force, Sent the end of the window in which it was last sent,
 	// Epoch the last epoch.

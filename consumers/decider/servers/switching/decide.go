@@ -6,7 +6,7 @@ import (
 )
 
 func (r *Rule) decide(o *Observation) Decision {
-	d := Decision{Figures: r.m.figures}
+	d := Decision{Figures: r.latest(o)}
 	f := &d.Figures
 	running := f.On + f.Starting
 	keep := max(int(r.m.want), r.opts.Least)
@@ -35,6 +35,20 @@ func (r *Rule) decide(o *Observation) Decision {
 		}
 	}
 	return d
+}
+
+// latest is the figures of the period that was observed last; by the history, where the
+// memory was read since: a snapshot has no figures, and without them nothing would seem to
+// run.
+func (r *Rule) latest(o *Observation) Figures {
+	if r.m.figured {
+		return r.m.figures
+	}
+	f := r.figures(o)
+	if r.opts.Forecast && !r.thin() {
+		f.Expected, f.Error, f.Forecasts = r.m.season.expect(r.lead())
+	}
+	return f
 }
 
 // calls says why another server is called for, "" if none is.

@@ -86,7 +86,7 @@ func (r *Rule) serviceTime(zone int, s *sums) float64 {
 // figures adds the site up.
 func (r *Rule) figures(o *Observation) Figures {
 	f := Figures{Ceiling: r.m.ceiling, Capacity: r.capacity(o, -1)}
-	took := r.spanned()
+	took := max(r.spanned(), seconds(r.opts.Period)) // There may be no history.
 	for z := range r.zones {
 		s := r.sumsOf(z)
 		f.Penalty += s.penalty / took

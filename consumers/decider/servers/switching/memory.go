@@ -15,8 +15,10 @@ type Memory struct {
 	zones       []zoneMemory
 	history     []period // of the last Hold periods, oldest first
 	season      season
-	// figures of the last observation: they follow from the rest and what came in.
+	// figures of the last observation, if there was one since the memory was read: they follow
+	// from the rest and what came in.
 	figures Figures
+	figured bool
 }
 
 type serverMemory struct {

@@ -157,7 +157,7 @@ func (r *Rule) Observe(o Observation) {
 	}
 	f := r.figures(&o)
 	r.learn(&o, &f)
-	m.figures = f
+	m.figures, m.figured = f, true
 }
 
 // Decide says what is to be done at the end of the period that was observed last, whose
