@@ -78,7 +78,9 @@ func TestStop(t *testing.T) {
 	folder := t.TempDir()
 	m := r.mover("m", folder)
 	s := &slow{Target: m, started: make(chan uint64, 10), release: make(chan struct{})}
-	stop := r.run(executor.Options{Target: s, Workers: 2, AckWait: 500 * time.Millisecond})
+	// Long enough for a machine that stands still between two signs of life.
+	const ackWait = 4 * time.Second
+	stop := r.run(executor.Options{Target: s, Workers: 2, AckWait: ackWait})
 	<-s.started
 	<-s.started
 	stopped := make(chan error, 1)
@@ -88,7 +90,7 @@ func TestStop(t *testing.T) {
 		t.Fatalf("stopped with commands in flight: %v", err)
 	case n := <-s.started:
 		t.Fatalf("command %d started while two are in flight", n)
-	case <-time.After(1500 * time.Millisecond): // three times AckWait
+	case <-time.After(ackWait + ackWait/2):
 	}
 	close(s.release)
 	ok(t, <-stopped)
@@ -96,7 +98,7 @@ func TestStop(t *testing.T) {
 		t.Fatal(n)
 	}
 	ok(t, m.Close())
-	stop = r.run(executor.Options{Target: r.mover("m", folder), Workers: 2})
+	stop = r.run(executor.Options{Target: r.mover("m", folder), Workers: 2, AckWait: ackWait})
 	r.outcomes(4)
 	r.settled(moverConsumer)
 	ok(t, stop())

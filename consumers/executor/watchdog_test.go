@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -19,7 +20,6 @@ type stuck struct {
 	waiting uint64
 	err     error
 	rebinds []bool // hard
-	rebound chan struct{}
 }
 
 func (s *stuck) open(context.Context) error { return nil }
@@ -34,9 +34,8 @@ func (s *stuck) pending(context.Context) (uint64, error) {
 
 func (s *stuck) rebind(_ context.Context, hard bool) error {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.rebinds = append(s.rebinds, hard)
-	s.mu.Unlock()
-	s.rebound <- struct{}{}
 	return nil
 }
 
@@ -50,58 +49,57 @@ func (s *stuck) set(waiting uint64, err error) {
 // ready and are subscribed to anew, the third time with a new consumer; a quiet
 // stream and a busy executor are left alone (PROBLEMS P22).
 func TestWatchdog(t *testing.T) {
-	now := clock.NewManual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	src := &stuck{rebound: make(chan struct{}, 10)}
-	x := &Executor{
-		o:   Options{Clock: now, Stall: time.Second, Workers: 1, Metrics: NoMetrics{}, Logger: zerolog.Nop()},
-		src: src,
-	}
-	x.ready.Store(true)
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() { x.watch(ctx) })
-	// turn lets the watchdog look once, and returns how often it has rebound.
-	turn := func(rebinds bool) {
-		t.Helper()
-		if err := now.Await(ctx, 1); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		now := clock.NewManual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+		src := &stuck{}
+		x := &Executor{
+			o:   Options{Clock: now, Stall: time.Second, Workers: 1, Metrics: NoMetrics{}, Logger: zerolog.Nop()},
+			src: src,
 		}
-		now.Advance(time.Second)
-		if rebinds {
-			<-src.rebound
-			return
+		x.ready.Store(true)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { x.watch(ctx) })
+		seen := 0
+		// turn lets the watchdog look once, and sees whether it has rebound.
+		turn := func(rebinds bool) {
+			t.Helper()
+			synctest.Wait() // until it waits for the clock
+			now.Advance(time.Second)
+			synctest.Wait()
+			src.mu.Lock()
+			defer src.mu.Unlock()
+			if rebound := len(src.rebinds) > seen; rebound != rebinds {
+				t.Errorf("subscribed anew: %v, expected %v", rebound, rebinds)
+			}
+			seen = len(src.rebinds)
 		}
-		select {
-		case <-src.rebound:
-			t.Error("subscribed anew for no reason")
-		case <-time.After(20 * time.Millisecond):
+		turn(false)
+		src.set(3, nil)
+		for range 4 {
+			turn(true)
 		}
-	}
-	turn(false)
-	src.set(3, nil)
-	for range 4 {
+		if x.Ready() {
+			t.Error("ready while nothing is delivered")
+		}
+		x.deliveries.Add(1)
+		turn(false)
+		if !x.Ready() {
+			t.Error("not ready although a command came")
+		}
+		x.busy.Store(1)
+		turn(false)
+		x.busy.Store(0)
+		src.set(0, errors.New("no answer"))
 		turn(true)
-	}
-	if x.Ready() {
-		t.Error("ready while nothing is delivered")
-	}
-	x.deliveries.Add(1)
-	turn(false)
-	if !x.Ready() {
-		t.Error("not ready although a command came")
-	}
-	x.busy.Store(1)
-	turn(false)
-	x.busy.Store(0)
-	src.set(0, errors.New("no answer"))
-	turn(true)
-	cancel()
-	wg.Wait()
-	want := []bool{false, false, true, false, false}
-	for i, hard := range src.rebinds {
-		if hard != want[i] {
-			t.Errorf("rebinds %v, want %v", src.rebinds, want)
-			break
+		cancel()
+		wg.Wait()
+		want := []bool{false, false, true, false, false}
+		for i, hard := range src.rebinds {
+			if hard != want[i] {
+				t.Errorf("rebinds %v, want %v", src.rebinds, want)
+				break
+			}
 		}
-	}
+	})
 }
