@@ -44,7 +44,7 @@ func TestUnderLoad(t *testing.T) {
 	}
 	// since waits for some requests and returns each site's part of them.
 	since := func(before map[string]int64) map[string]float64 {
-		late := time.Now().Add(30 * time.Second)
+		late := time.Now().Add(time.Minute)
 		for {
 			sum, parts := 0.0, map[string]float64{}
 			for site, n := range served() {
@@ -63,14 +63,16 @@ func TestUnderLoad(t *testing.T) {
 	for served()["west"] == 0 {
 		time.Sleep(time.Millisecond)
 	}
+	quickest := time.Hour // one may take longer where the machine stands still
 	for epoch, split := range [][]float64{{0.62, 0, 0.38}, {0.1, 0.8, 0.1}, {0.2, 0.3, 0.5}} {
 		began := time.Now()
 		put(t, w.target, uint64(epoch+2), split...)
 		inForce := time.Since(began)
 		rows, err := w.target.Observe(t.Context(), routertest.Frontend)
-		if err != nil || inForce > time.Second {
-			t.Errorf("in force after %v, %v", inForce, err)
+		if err != nil {
+			t.Error(err)
 		}
+		quickest = min(quickest, inForce)
 		before := served()
 		parts := since(before)
 		t.Logf("epoch %d in force after %v; requests %v", epoch+2, inForce.Round(100*time.Microsecond), parts)
@@ -83,6 +85,9 @@ func TestUnderLoad(t *testing.T) {
 				t.Errorf("epoch %d: %s got %v of the requests, not %v", epoch+2, site, parts[site], split[i])
 			}
 		}
+	}
+	if quickest > time.Second {
+		t.Errorf("no table was in force before %v", quickest)
 	}
 	if after := w.foreign(); after != foreign {
 		t.Errorf("foreign servers: before\n%s\nafter\n%s", foreign, after)

@@ -237,7 +237,7 @@ func (w *world) up(site string, up bool) {
 // await waits for HAProxy to show what is expected.
 func (w *world) await(as func(all map[string]map[string]*server) bool) {
 	w.t.Helper()
-	late := time.Now().Add(20 * time.Second)
+	late := time.Now().Add(time.Minute)
 	for {
 		all, err := w.target.servers(context.Background(), w.target.of(func(*Backend) bool { return true }))
 		if err == nil && as(all) {
