@@ -391,7 +391,7 @@ func (w *world) files() []string {
 
 func (w *world) until(what string, ok func() bool) {
 	w.t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !ok() {

@@ -26,7 +26,7 @@ var _ Publisher = (*publisher.Publisher)(nil)
 
 func TestMain(m *testing.M) { bustest.Main(m) }
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func testContext(t testing.TB) context.Context {
 	t.Helper()

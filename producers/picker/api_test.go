@@ -42,7 +42,7 @@ func (x *api) start() {
 	x.t.Helper()
 	var l net.Listener
 	var err error
-	for range 100 { // it may be in use for a moment yet
+	for range 1000 { // it may be in use for a moment yet
 		if l, err = new(net.ListenConfig).Listen(context.Background(), "tcp", x.address); err == nil {
 			break
 		}
@@ -85,7 +85,7 @@ func (x *api) waits(epoch uint64) {
 	x.mu.Unlock()
 	select {
 	case <-c:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		x.t.Fatalf("nobody knows epoch %d", epoch)
 	}
 }

@@ -188,7 +188,7 @@ func TestOlderTables(t *testing.T) {
 	// step lets the next question be asked, which waits for the clock, as tend does.
 	step := func(d time.Duration) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		ok(t, c.Await(ctx, 2))
 		c.Advance(d)

@@ -17,7 +17,7 @@ import (
 )
 
 // Timeout bounds each step of the helpers and is a fair bound for tests.
-const Timeout = 20 * time.Second
+const Timeout = time.Minute
 
 // Option changes the options of the bus before it is opened.
 type Option = func(*bus.Options)

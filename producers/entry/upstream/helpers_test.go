@@ -18,7 +18,7 @@ import (
 )
 
 // patience of a test that waits for something that has to come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // rawServer is a server that does with each connection what a test says.
 type rawServer struct {
