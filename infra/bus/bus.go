@@ -24,6 +24,8 @@ type Bus struct {
 	admin    *nats.Conn
 	js       jetstream.JetStream
 	replicas atomic.Int64
+	gossip   time.Duration // how long servers of a cluster are waited for, once
+	gossiped sync.Once
 	metrics  *metrics
 
 	mu      sync.Mutex
@@ -39,7 +41,7 @@ func Open(ctx context.Context, o Options) (*Bus, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	b := &Bus{opts: o, clients: map[*Client]struct{}{}}
+	b := &Bus{opts: o, clients: map[*Client]struct{}{}, gossip: gossipWithin}
 	var err error
 	if b.metrics, err = newMetrics(o.Registerer); err != nil {
 		return nil, err
@@ -82,6 +84,9 @@ func (b *Bus) connectAdmin(ctx context.Context) error {
 	return nil
 }
 
+// clusterReplicas is how many copies streams have on a cluster that is large enough.
+const clusterReplicas = 3
+
 // replicas is 3 on a cluster of at least three servers, else 1. The cluster is
 // known by the servers it tells of, which leaves out the one that was named.
 func replicas(nc *nats.Conn) int64 {
@@ -94,10 +99,28 @@ func replicas(nc *nats.Conn) int64 {
 		known[hostPort(u)] = true
 	}
 	named := len(nc.Servers()) - len(told)
-	if max(len(known), named) >= 3 {
-		return 3
+	if max(len(known), named) >= clusterReplicas {
+		return clusterReplicas
 	}
 	return 1
+}
+
+// gossipWithin is how long a server of a cluster may take to tell a client of the others.
+const gossipWithin = 2 * time.Second
+
+// meet waits once for the servers of a cluster that are not known yet: one that has
+// just started tells of the others a moment after it takes its first client, and
+// streams must not be made with one copy for that.
+func (b *Bus) meet(ctx context.Context) {
+	b.gossiped.Do(func() {
+		machine := clock.System() // connections go by it
+		for end := machine.Now().Add(b.gossip); b.admin.ConnectedClusterName() != "" && b.Replicas() < clusterReplicas; {
+			if machine.Now().After(end) || machine.Sleep(ctx, 10*time.Millisecond) != nil {
+				return
+			}
+			b.replicas.Store(replicas(b.admin))
+		}
+	})
 }
 
 func hostPort(u string) string {

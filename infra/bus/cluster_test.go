@@ -17,8 +17,8 @@ import (
 	"penstock/schemas/subject"
 )
 
-// startCluster runs three NATS servers of the module's version as one cluster.
-func startCluster(t *testing.T) []*server.Server {
+// clusterOptions are those of three NATS servers that are one cluster.
+func clusterOptions(t *testing.T) []*server.Options {
 	t.Helper()
 	var routes []*url.URL
 	opts := make([]*server.Options, 3)
@@ -30,19 +30,37 @@ func startCluster(t *testing.T) []*server.Server {
 		}
 		routes = append(routes, &url.URL{Scheme: "nats-route", Host: fmt.Sprintf("127.0.0.1:%d", opts[i].Cluster.Port)})
 	}
-	servers := make([]*server.Server, len(opts))
-	for i, o := range opts {
+	for _, o := range opts {
 		o.Routes = routes
-		s, err := server.NewServer(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		servers[i] = s
-		s.Start()
-		t.Cleanup(func() {
-			s.Shutdown()
-			s.WaitForShutdown()
-		})
+	}
+	return opts
+}
+
+func startServer(t *testing.T, o *server.Options) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	return s
+}
+
+// startCluster runs three NATS servers of the module's version as one cluster.
+func startCluster(t *testing.T) []*server.Server {
+	t.Helper()
+	return startAll(t, clusterOptions(t))
+}
+
+func startAll(t *testing.T, opts []*server.Options) []*server.Server {
+	t.Helper()
+	var servers []*server.Server
+	for _, o := range opts {
+		servers = append(servers, startServer(t, o))
 	}
 	for _, s := range servers {
 		waitFor(t, "the cluster", func() bool {
@@ -59,15 +77,18 @@ func startCluster(t *testing.T) []*server.Server {
 		return false
 	})
 	// What a client is told comes over the routes, and may be later still.
-	waitFor(t, "the first to tell of the others", func() bool {
-		nc, err := nats.Connect(servers[0].ClientURL())
-		if err != nil {
-			return false
-		}
-		defer nc.Close()
-		return len(nc.DiscoveredServers()) == len(servers)-1
-	})
+	waitFor(t, "the first to tell of the others", func() bool { return told(servers[0]) == len(servers)-1 })
 	return servers
+}
+
+// told is of how many others a server tells its clients.
+func told(s *server.Server) int {
+	nc, err := nats.Connect(s.ClientURL())
+	if err != nil {
+		return -1
+	}
+	defer nc.Close()
+	return len(nc.DiscoveredServers())
 }
 
 func freePort(t *testing.T) int {
@@ -139,5 +160,41 @@ func TestCluster(t *testing.T) {
 		if m.Seq != seq+uint64(i)+1 || string(m.Data) != fmt.Sprint("three ", i) {
 			t.Errorf("message %d: %q", m.Seq, m.Data)
 		}
+	}
+}
+
+// TestClusterThatGathers: streams that are made while a cluster's third server has only
+// just come, or is not told of yet, get three copies all the same.
+func TestClusterThatGathers(t *testing.T) {
+	t.Parallel()
+	opts := clusterOptions(t)
+	servers := startAll(t, opts)
+	servers[2].Shutdown()
+	servers[2].WaitForShutdown()
+	waitFor(t, "two of three to go on", func() bool {
+		return told(servers[0]) == 1 && (servers[0].JetStreamIsLeader() || servers[1].JetStreamIsLeader())
+	})
+	b, err := bus.Open(testContext(t), bus.Options{URL: servers[0].ClientURL(), Logger: zerolog.Nop(), Partitions: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close() }()
+	if b.Replicas() != 1 {
+		t.Fatalf("%d replicas on two servers", b.Replicas())
+	}
+	bus.SetGossip(b, time.Minute)
+	done := make(chan error, 1)
+	go func() { done <- b.Init(t.Context()) }()
+	startServer(t, opts[2])
+	// What is made before the third can store anything is refused, not made with less.
+	for err = <-done; err != nil; err = b.Init(t.Context()) {
+		select {
+		case <-testContext(t).Done():
+			t.Fatal(err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	if b.Replicas() != 3 {
+		t.Errorf("%d replicas", b.Replicas())
 	}
 }

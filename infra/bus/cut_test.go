@@ -16,6 +16,7 @@ import (
 
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/testserver"
 	"penstock/schemas/subject"
 )
 
@@ -151,13 +152,8 @@ func talkOld(conn net.Conn) {
 
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := "nats://" + l.Addr().String()
-	_ = l.Close()
-	_, err = bus.Open(testContext(t), bus.Options{URL: url, Logger: zerolog.Nop()})
+	url := "nats://" + testserver.FreeAddress(t)
+	_, err := bus.Open(testContext(t), bus.Options{URL: url, Logger: zerolog.Nop()})
 	if err == nil || !strings.Contains(err.Error(), url) {
 		t.Errorf("opened with %v", err)
 	}

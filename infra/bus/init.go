@@ -20,6 +20,7 @@ func (b *Bus) Init(ctx context.Context) error {
 	if err := b.seen(); err != nil {
 		return err
 	}
+	b.meet(ctx)
 	for _, c := range b.streams() {
 		if _, err := b.js.CreateStream(ctx, c); err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return fmt.Errorf("make stream %s: %w", c.Name, err)
@@ -61,6 +62,7 @@ func (b *Bus) Check(ctx context.Context) error {
 	if err := b.seen(); err != nil {
 		return err
 	}
+	b.meet(ctx)
 	var diffs []Diff
 	for _, want := range b.streams() {
 		have, err := b.config(ctx, want.Name)

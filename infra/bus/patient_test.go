@@ -15,14 +15,9 @@ import (
 
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/testserver"
 	"penstock/schemas/subject"
 )
-
-// freeAddress is one at which nobody listens at the moment.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	return fmt.Sprintf("127.0.0.1:%d", freePort(t))
-}
 
 // patientClient opens a patient bus at an address and a client of it.
 func patientClient(t *testing.T, at string, opts ...bustest.Option) (*bus.Bus, *bus.Client) {
@@ -47,7 +42,7 @@ func listenTo(at string) bustest.Option {
 // once somebody does.
 func TestABusThatComesLater(t *testing.T) {
 	t.Parallel()
-	at := freeAddress(t)
+	at := testserver.FreeAddress(t)
 	b, c := patientClient(t, at)
 	if c.Connected() || !errors.Is(c.Usable(), bus.ErrAway) || c.Fault() != nil || c.Partitions() != bus.DefaultPartitions {
 		t.Errorf("away: connected %v, usable %v, fault %v, %d partitions", c.Connected(), c.Usable(), c.Fault(), c.Partitions())
@@ -134,7 +129,7 @@ func TestABusThatIsThereIsNotAway(t *testing.T) {
 // TestABusOfOtherPartitions is a fault until it is another bus.
 func TestABusOfOtherPartitions(t *testing.T) {
 	t.Parallel()
-	at := freeAddress(t)
+	at := testserver.FreeAddress(t)
 	_, c := patientClient(t, at)
 	other := bustest.Start(t, listenTo(at), func(o *bus.Options) { o.Partitions = 3 })
 	var diff *bus.DiffError
@@ -166,7 +161,7 @@ func TestABusOfOtherPartitions(t *testing.T) {
 // connection.
 func TestABusWithoutStreams(t *testing.T) {
 	t.Parallel()
-	at := freeAddress(t)
+	at := testserver.FreeAddress(t)
 	_, c := patientClient(t, at)
 	r, err := c.Read(t.Context(), subject.WindowsStream, nil, 0)
 	if err != nil {
@@ -192,7 +187,7 @@ func TestABusWithoutStreams(t *testing.T) {
 // with the reason; who publishes goes on.
 func TestABusThatForgot(t *testing.T) {
 	t.Parallel()
-	at := freeAddress(t)
+	at := testserver.FreeAddress(t)
 	_, c := patientClient(t, at)
 	first := bustest.Start(t, listenTo(at))
 	if err := c.Ready(testContext(t)); err != nil {
@@ -302,7 +297,7 @@ func TestPatienceChangesNothingElse(t *testing.T) {
 // TestReadySaysWhy: whoever waits in vain hears what is wrong.
 func TestReadySaysWhy(t *testing.T) {
 	t.Parallel()
-	_, c := patientClient(t, freeAddress(t))
+	_, c := patientClient(t, testserver.FreeAddress(t))
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := c.Ready(short); !errors.Is(err, syscall.ECONNREFUSED) || !errors.Is(err, bus.ErrAway) {

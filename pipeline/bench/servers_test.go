@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -139,12 +140,27 @@ listen all
 %s`, address, b.String())
 		}).Address})
 	}
-	return machines, append(boards, &switchboard{name: "NGINX least_conn", address: testserver.NGINX(t, 2, func(address, _ string) string {
+	boards = append(boards, &switchboard{name: "NGINX least_conn", address: testserver.NGINX(t, 2, func(address, _ string) string {
 		return fmt.Sprintf(`keepalive_requests 1000000000;
 	upstream service { zone service 256k; least_conn; server %s; keepalive 256; keepalive_requests 1000000000; }
 	server { listen %s; location / { proxy_pass http://service; proxy_http_version 1.1; proxy_set_header Connection ""; } }`,
 			strings.Join(machines, "; server "), address)
 	}).Address})
+	for _, b := range boards {
+		warm(t, b.address)
+	}
+	return machines, boards
+}
+
+// warm waits for the first answer: an entry point that has just come asks the others of
+// its site for places before it sends anything on.
+func warm(t testing.TB, address string) {
+	t.Helper()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	if _, err := ask(&http.Client{Transport: transport, Timeout: time.Minute}, address); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // offered is what became of requests that were offered at a rate.

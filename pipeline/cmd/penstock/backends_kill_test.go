@@ -103,9 +103,12 @@ type killing struct {
 	moves    int       // that were decided
 	due      time.Time // end of the last window, while its decision was not seen
 	dueMoves int       // that it must have
-	pairs    [][2]string
-	steps    []string
-	done     []killed
+	// acked answers when the bus has all that the last window is of. A process that is
+	// killed by that window's first command may take its bus with it before.
+	acked <-chan error
+	pairs [][2]string
+	steps []string
+	done  []killed
 }
 
 const killOwners = 14
@@ -212,7 +215,8 @@ func (k *killing) scatter(fixed map[string]string) map[string]string {
 // first to see the decision.
 func (k *killing) window(s *server, to map[string]string) {
 	k.t.Helper()
-	k.due, k.dueMoves = k.w.sendTo(k.e, to), 0
+	k.due, k.acked = k.w.offerTo(k.e, to)
+	k.dueMoves = 0
 	for owner, site := range to {
 		if k.w.at[owner] != site {
 			k.dueMoves++
@@ -221,6 +225,19 @@ func (k *killing) window(s *server, to map[string]string) {
 	k.moves += k.dueMoves
 	k.want = to
 	eventually(k.t, "the decision", func() bool { return s.gone() || k.decided() })
+}
+
+// sent reports whether the bus has all that was sent.
+func (k *killing) sent() bool {
+	k.t.Helper()
+	select {
+	case err := <-k.acked:
+		if k.acked = nil; err != nil {
+			k.t.Fatal(err)
+		}
+	default:
+	}
+	return k.acked == nil
 }
 
 // decided looks for the decision of the last window, which must be of as many moves
@@ -279,7 +296,7 @@ func (k *killing) settled(s *server) bool {
 			return true
 		}
 		st, err := k.w.c.State(k.t.Context(), subject.OutcomesStream)
-		return err == nil && st.Msgs >= uint64(k.moves) && k.decided()
+		return err == nil && st.Msgs >= uint64(k.moves) && k.decided() && k.sent()
 	})
 	if s.gone() {
 		return false

@@ -5,11 +5,13 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"penstock/infra/bus"
 	"penstock/schemas/control"
@@ -69,7 +71,7 @@ func (c *cluster) start(i int) {
 	})
 }
 
-// whole waits until all three are there and know it.
+// whole waits until all three are there and know it, and tell their clients.
 func (c *cluster) whole() {
 	c.t.Helper()
 	eventually(c.t, "the cluster to be whole", func() bool {
@@ -80,8 +82,18 @@ func (c *cluster) whole() {
 			}
 			peers = max(peers, len(s.JetStreamClusterPeers()))
 		}
-		return peers == len(c.servers)
+		return peers == len(c.servers) && !slices.ContainsFunc(c.servers, func(s *natsserver.Server) bool { return tells(s) != len(c.servers)-1 })
 	})
+}
+
+// tells is of how many others a server tells its clients.
+func tells(s *natsserver.Server) int {
+	nc, err := nats.Connect(s.ClientURL())
+	if err != nil {
+		return -1
+	}
+	defer nc.Close()
+	return len(nc.DiscoveredServers())
 }
 
 // address names one of the servers, or all.

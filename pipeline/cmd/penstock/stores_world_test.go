@@ -217,11 +217,20 @@ func (e *estate) copies(owner string) map[string]objectstore.Mark {
 }
 
 // sendTo sends the requests of one window, in which each owner and all who ask
-// for its data are at the place of a site.
+// for its data are at the place of a site, and waits until the bus has them.
 func (w *crowd) sendTo(e *estate, to map[string]string) time.Time {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
-	defer cancel()
+	end, acked := w.offerTo(e, to)
+	if err := <-acked; err != nil {
+		w.t.Fatal(err)
+	}
+	return end
+}
+
+// offerTo is sendTo for who does not wait: a bus that dies with what it was told has
+// the requests once it is back, and then acked answers.
+func (w *crowd) offerTo(e *estate, to map[string]string) (end time.Time, acked <-chan error) {
+	w.t.Helper()
 	start := epoch + int64(w.window)*hour
 	for i := range w.owners {
 		owner := ownerName(i)
@@ -233,19 +242,22 @@ func (w *crowd) sendTo(e *estate, to map[string]string) time.Time {
 				r.User = fmt.Sprintf("reader %d of %s", j, owner)
 			}
 			r.ToSite, r.Lat, r.Lon, r.Bytes, r.Status = w.at[owner], place[0], place[1], 1000, 200
-			if err := w.p.Send(ctx, &r); err != nil {
+			if err := w.p.Send(w.t.Context(), &r); err != nil {
 				w.t.Fatal(err)
 			}
 			w.rows++
 		}
 	}
 	w.window++
-	end := start + hour
-	w.p.Horizon(end)
-	if err := w.p.Barrier(ctx, end); err != nil {
-		w.t.Fatal(err)
-	}
-	return time.UnixMicro(end).UTC()
+	upto := start + hour
+	w.p.Horizon(upto)
+	done := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(w.t.Context(), 3*patience)
+		defer cancel()
+		done <- w.p.Barrier(ctx, upto)
+	}()
+	return time.UnixMicro(upto).UTC(), done
 }
 
 // follow writes posts of an owner one after the other, at a rate, wherever the
