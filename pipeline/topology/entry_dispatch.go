@@ -2,6 +2,7 @@ package topology
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 
 	"github.com/cespare/xxhash/v2"
@@ -9,6 +10,8 @@ import (
 	"penstock/consumers/executor"
 	"penstock/consumers/executor/dispatcher"
 	"penstock/consumers/executor/dispatcher/claims"
+	"penstock/consumers/executor/inforce"
+	"penstock/infra/clock"
 	"penstock/infra/publisher"
 	"penstock/pipeline/config"
 	"penstock/pipeline/dispatching"
@@ -23,6 +26,8 @@ type dispatch struct {
 	claims *claims.Claims
 	target *dispatcher.Target
 	ready  string // path that says whether a server is ready; empty: that it takes a connection
+	site   string
+	pool   *upstream.Pool // once there is one
 }
 
 // newDispatch makes the switch; nil if the configuration dispatches nothing.
@@ -31,7 +36,7 @@ func (e *Entry) newDispatch(v *alone, p *publisher.Publisher) (_ *dispatch, err 
 		return nil, nil
 	}
 	s := &e.Config.Servers
-	d := &dispatch{}
+	d := &dispatch{site: e.Site}
 	if s.Switching.Policy != config.SwitchNone {
 		d.ready = s.Switching.Ready
 	}
@@ -63,8 +68,8 @@ func (e *Entry) newDispatch(v *alone, p *publisher.Publisher) (_ *dispatch, err 
 		return nil, fmt.Errorf("servers: %w", err)
 	}
 	d.claims.Observe(d.Site().Loads, func() uint64 { return d.Site().Table().Epoch })
-	d.target, err = dispatcher.NewTarget(dispatcher.TargetOptions{
-		Site: d.Site(), File: e.dir("servers.json"), History: executor.History(v.client, control.Servers), Logger: e.part("servers"),
+	d.target, err = dispatcher.NewTarget(d.Site(), inforce.Options{
+		File: e.dir("servers.json"), History: executor.History(v.client, control.Servers), Logger: e.part("servers"),
 		Metrics: executorMeter{v.metrics, control.Servers},
 	})
 	if err != nil {
@@ -86,6 +91,7 @@ func (d *dispatch) with(o upstream.Options) (*upstream.Pool, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.pool = pool
 	if err := d.Bind(pool, o.Servers); err != nil {
 		return nil, fmt.Errorf("servers: %w", err)
 	}
@@ -100,10 +106,20 @@ func (d *dispatch) start(v *alone, role string) {
 	}
 	f := &following{}
 	v.watchTables("tables of servers", f)
-	v.executing("servers", role, d.target, f)
+	v.parts.Start("servers", func(ctx context.Context) error {
+		return v.execute(ctx, f, executor.Options{Target: d.ordered(v), Role: role, Own: true, Workers: orderWorkers, Logger: v.part("servers")})
+	})
 	v.parts.Start("table of servers", d.target.Run)
 	v.parts.Start("gauges", d.Site().Run)
 	v.parts.Start("claims", d.claims.Run)
+}
+
+// ordered is the target, with tables in their order.
+func (d *dispatch) ordered(v *alone) *ordered {
+	return &ordered{
+		Target: d.target, site: d.site, clock: clock.System(), log: v.part("servers"),
+		well: func() []string { return wellOf(d.pool) }, ready: d.pool.Ready,
+	}
 }
 
 // others are the dispatchers of other entry points.

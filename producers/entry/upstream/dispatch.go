@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -185,6 +186,23 @@ func (p *Pool) prove(ctx context.Context) {
 		}
 		p.seat()
 	})
+}
+
+// Ready asks a server of the list, also one that drains, whether it is well: with GET of
+// Health.Path, else by a connection. It waits for at most Health.Timeout. ErrNoServer for a
+// name that is not on the list.
+func (p *Pool) Ready(ctx context.Context, name string) error {
+	p.mu.Lock()
+	i := slices.IndexFunc(p.servers, func(s *server) bool { return s.name == name })
+	var s *server
+	if i >= 0 {
+		s = p.servers[i]
+	}
+	p.mu.Unlock()
+	if s == nil {
+		return fmt.Errorf("%w: none is called %.80q", ErrNoServer, name)
+	}
+	return p.proof(ctx, s)
 }
 
 // proof asks one.
