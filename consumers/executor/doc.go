@@ -1,6 +1,7 @@
 // Package executor carries commands out: the loop that is the same for every
 // kind, and, in packages of their own, the targets that know how (mover for
-// placement; router, serverswitch and coder for the tables of the other kinds).
+// placement; router and serverswitch for tables that others are told; inforce for
+// those that a process goes by itself).
 //
 //	COMMANDS ──▶ [pull one] ──▶ decode ──▶ mode, ttl ──▶ Target ──▶ OUTCOMES ──▶ [ack]
 //	                              └─ undecodable ──▶ REJECTS, once

@@ -14,6 +14,7 @@ import (
 	"penstock/consumers/executor/coder/object"
 	"penstock/consumers/executor/coder/queue"
 	"penstock/consumers/executor/coder/tasklog"
+	"penstock/consumers/executor/inforce"
 	"penstock/infra/errorkind"
 	"penstock/infra/publisher"
 	"penstock/pipeline/config"
@@ -157,8 +158,8 @@ func (c *Coder) start(ctx context.Context, v *alone, x *config.Coder) (_ string,
 // follow keeps the chooser at the tables in force.
 func (c *Coder) follow(v *alone, name string, chooser *codes.Chooser) error {
 	log := c.part("codes")
-	target, err := codes.NewTarget(codes.TargetOptions{
-		Choosers: map[string]*codes.Chooser{name: chooser}, File: c.dir("codes.json"), History: executor.History(v.client, control.Coding),
+	target, err := codes.NewTarget(map[string]*codes.Chooser{name: chooser}, inforce.Options{
+		File: c.dir("codes.json"), History: executor.History(v.client, control.Coding),
 		Logger: log, Metrics: executorMeter{v.metrics, control.Coding},
 	})
 	if err != nil {

@@ -18,9 +18,6 @@ var (
 	ErrNoServer = errors.New("no server may get requests")
 	// ErrTable is wrapped by what rejects a table. What was in force stays.
 	ErrTable = errors.New("not a table of this site's servers")
-	// ErrFile is returned by Target.Restore for a file that can't be read. Nothing was
-	// brought into force; the bus has the table.
-	ErrFile = errors.New("the table of before can't be read")
 )
 
 // FullError says that all queues of a site are full.

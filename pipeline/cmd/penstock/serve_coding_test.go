@@ -22,6 +22,7 @@ import (
 	codesof "penstock/consumers/executor/coder/codes"
 	"penstock/consumers/executor/coder/queue"
 	"penstock/consumers/executor/coder/tasklog"
+	"penstock/consumers/executor/inforce"
 	"penstock/infra/bus"
 	"penstock/infra/clock"
 	"penstock/infra/publisher"
@@ -68,7 +69,7 @@ func openFront(t *testing.T, c *bus.Client, truth threshold.Model) *storefront {
 	if f.chooser, err = codesof.New(codesof.Options{Default: table}); err != nil {
 		t.Fatal(err)
 	}
-	target, err := codesof.NewTarget(codesof.TargetOptions{Choosers: map[string]*codesof.Chooser{"objects": f.chooser}, History: executor.History(c, control.Coding)})
+	target, err := codesof.NewTarget(map[string]*codesof.Chooser{"objects": f.chooser}, inforce.Options{History: executor.History(c, control.Coding)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,12 +25,9 @@
 //
 // Of a table at a Chooser: in force; superseded; expired, when its ttl is over and the
 // default took its place. The smoothed backlog outlives tables: it is the queue's.
-// Tables are kept in a file over restarts, so that they are in force before the bus is
-// there, or without it, until their ttl is over.
+// They are kept over restarts, see package inforce.
 //
 // # Failures
 //
-// A table that can't be is rejected and the last good one stays. A table for a coder
-// that is not in this process is answered advised, with control.NotConcerned for a
-// reason. A file that can't be read or written holds nothing up: it is said and counted.
+// A table that can't be is rejected and the last good one stays.
 package codes

@@ -9,7 +9,4 @@ var (
 	// Chooser.Set, and by Target.Restore for a file that holds one. What was in force
 	// stays.
 	ErrTable = errors.New("not a table of codes")
-	// ErrFile is returned by Target.Restore for a file that can't be read. Nothing was
-	// brought into force; the bus has the tables.
-	ErrFile = errors.New("tables of before can't be read")
 )

@@ -22,7 +22,7 @@ func FuzzFile(f *testing.F) {
 		if err := os.WriteFile(file, body, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s := steer(t, nil, file, clock.NewManual(began))
+		s := steer(t, file, clock.NewManual(began))
 		some, err := s.target.Restore()
 		force := false
 		for _, x := range s.of {

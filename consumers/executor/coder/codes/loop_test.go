@@ -7,6 +7,7 @@ import (
 
 	"penstock/consumers/executor"
 	"penstock/consumers/executor/coder/queue"
+	"penstock/consumers/executor/inforce"
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
 	"penstock/infra/clock"
@@ -25,7 +26,7 @@ type process struct {
 func follow(t *testing.T, b *bus.Client) *process {
 	t.Helper()
 	p := &process{chooser: chooser(t, always(control.CodingStatic, 1, 1), 0)}
-	target, err := NewTarget(TargetOptions{Choosers: map[string]*Chooser{"objects": p.chooser}, History: executor.History(b, control.Coding)})
+	target, err := NewTarget(map[string]*Chooser{"objects": p.chooser}, inforce.Options{History: executor.History(b, control.Coding)})
 	if err != nil {
 		t.Fatal(err)
 	}
