@@ -23,6 +23,7 @@ import (
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
 	"penstock/infra/door"
+	"penstock/infra/testserver"
 	"penstock/schemas/control"
 )
 
@@ -335,10 +336,7 @@ func TestLimitsOnTheBus(t *testing.T) {
 // TestStartsAndEndsWithoutTheBus: an outage is no reason not to serve, nor to hang
 // at the end; with the bus the questions on it are answered.
 func TestStartsAndEndsWithoutTheBus(t *testing.T) {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	ok(t, err)
-	address := l.Addr().String()
-	ok(t, l.Close())
+	address := testserver.FreeAddress(t)
 	patient, err := bus.Open(t.Context(), bus.Options{URL: "nats://" + address, Patient: true, Logger: zerolog.Nop()})
 	ok(t, err)
 	defer func() { ok(t, patient.Close()) }()

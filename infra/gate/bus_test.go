@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"penstock/infra/bus/bustest"
 	"penstock/infra/objectstore"
 	"penstock/infra/objectstore/dir"
+	"penstock/infra/testserver"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
 )
@@ -378,14 +378,7 @@ func TestOptionsAreChecked(t *testing.T) {
 // after a while, and registers when the server comes.
 func TestAnEntryPointBeforeItsBus(t *testing.T) {
 	t.Parallel()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := testserver.FreeAddress(t)
 	away, err := bus.Open(t.Context(), bus.Options{URL: "nats://" + address, Patient: true, Partitions: 1, Logger: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)

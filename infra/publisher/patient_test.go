@@ -3,7 +3,6 @@ package publisher
 import (
 	"context"
 	"errors"
-	"net"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/testserver"
 )
 
 // TestABusThatComesLater: a live publisher starts without its bus, spools, and
@@ -18,12 +18,7 @@ import (
 // itself.
 func TestABusThatComesLater(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := l.Addr().String()
-	_ = l.Close()
+	at := testserver.FreeAddress(t)
 	far, err := bus.Open(testContext(t), bus.Options{URL: "nats://" + at, Patient: true, Partitions: 4, Logger: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -203,16 +202,6 @@ func (s S3) await(ctx context.Context) error {
 			return fmt.Errorf("no answer from %s: %w", s.Endpoint, err)
 		}
 	}
-}
-
-// freeAddress returns a loopback address that nobody listens on just now.
-func freeAddress(ctx context.Context) (string, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String(), nil
 }
 
 func randomHex(n int) string {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"penstock/infra/shares"
+	"penstock/infra/testserver"
 	"penstock/producers/entry"
 )
 
@@ -239,12 +240,7 @@ func TestOptionsOfSplits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
+	address := testserver.FreeAddress(t)
 	if _, err := entry.New(entry.Options{Listen: address, Internal: taken.Addr().String(), Site: "a", Local: local, Sites: []entry.Site{{Name: "a"}}}); err == nil || errors.Is(err, entry.ErrOption) {
 		t.Errorf("an address that is taken: %v", err)
 	}

@@ -3,7 +3,6 @@ package middleware
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/testserver"
 	"penstock/schemas/event"
 )
 
@@ -40,12 +40,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 // serves. The next process sends what the first could not.
 func TestTheBusIsAway(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := l.Addr().String()
-	_ = l.Close()
+	at := testserver.FreeAddress(t)
 	dir := t.TempDir()
 	serve := func(rec *Recorder, from, n int) {
 		h := rec.HTTP(http.NotFoundHandler(), Rules{Owner: Header("X-Owner")})

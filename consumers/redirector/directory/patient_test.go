@@ -3,7 +3,6 @@ package directory
 import (
 	"bytes"
 	"context"
-	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,15 +16,13 @@ import (
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
 	"penstock/infra/clock"
+	"penstock/infra/testserver"
 )
 
 // TestABusThatComesLater: a directory that starts before its bus knows nothing and
 // is not ready, or knows what the snapshot says and is; then it follows the bus.
 func TestABusThatComesLater(t *testing.T) {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	ok(t, err)
-	address := l.Addr().String()
-	ok(t, l.Close())
+	address := testserver.FreeAddress(t)
 	patient, err := bus.Open(t.Context(), bus.Options{URL: "nats://" + address, Patient: true, Logger: zerolog.Nop(), Prefix: "P"})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, patient.Close()) })

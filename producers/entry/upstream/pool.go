@@ -242,12 +242,28 @@ func (p *Pool) note(change func()) {
 		}
 	}
 	if p.board.panicked != panicked {
-		if p.board.panicked {
+		switch {
+		case p.board.panicked && !p.answered():
+			// They may be about to start, or to be turned on: no alarm.
+			p.o.Logger.Warn().Str("pool", p.o.Name).Bool("panic", true).Msg("no server has answered yet: all are used")
+		case p.board.panicked:
 			p.o.Logger.Error().Str("pool", p.o.Name).Bool("panic", true).Msg("all servers are bad: all are used")
-		} else {
+		default:
 			p.o.Logger.Info().Str("pool", p.o.Name).Bool("panic", false).Msg("the panic is over: not all servers are bad any more")
 		}
 	}
+}
+
+// answered reports whether a server of the list has ever answered, a probe or a request. The
+// caller holds the lock.
+func (p *Pool) answered() bool {
+	return slices.ContainsFunc(p.servers, func(s *server) bool {
+		unanswered := uint64(max(s.outstanding.Load(), 0))
+		for i := range s.failures {
+			unanswered += s.failures[i].Load()
+		}
+		return s.probesOK > 0 || s.requests.Load() > unanswered
+	})
 }
 
 // Status returns all servers in config order, then those that are off the list

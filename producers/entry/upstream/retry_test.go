@@ -14,16 +14,14 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"penstock/infra/testserver"
 )
 
 // deadURL is an address that nobody listens on.
 func deadURL(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return "http://" + l.Addr().String()
+	t.Helper()
+	return "http://" + testserver.FreeAddress(t)
 }
 
 // TestRetries: what the first server does, and whether the second is asked.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -107,22 +106,12 @@ func newWorld(t *testing.T) *world {
 		}
 	}
 	w.proxy = testserver.HAProxy(t, func(address, folder string) string {
-		w.folder, w.socket, w.tcp, w.stateFile = folder, filepath.Join(folder, "api"), freeAddress(t), filepath.Join(folder, "servers")
+		w.folder, w.socket, w.tcp, w.stateFile = folder, filepath.Join(folder, "api"), testserver.FreeAddress(t), filepath.Join(folder, "servers")
 		return fmt.Sprintf(settings, address, folder, w.tcp, servers.String(), cookies.String())
 	})
 	w.target = w.open(w.socket)
 	w.await(func(map[string]map[string]*server) bool { return true }) // it listens for requests first
 	return w
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 // open returns a target at an address of the runtime API.
