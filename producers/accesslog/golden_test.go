@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"penstock/infra/geo"
+	"penstock/infra/golden"
 	"penstock/schemas/event"
 )
 
@@ -72,5 +73,5 @@ func TestGoldenLines(t *testing.T) {
 			fmt.Fprintf(&out, "    %s\n", describe(p, line))
 		}
 	}
-	golden(t, "lines.golden", out.String())
+	golden.File(t, "lines.golden", out.String())
 }

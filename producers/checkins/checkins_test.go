@@ -15,13 +15,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"penstock/infra/golden"
 	"penstock/infra/shareddata"
 	"penstock/producers/recording"
 	"penstock/schemas/event"
 )
 
 func TestGoldenSmallTown(t *testing.T) {
-	golden(t, "requests.golden", readFiles("testdata/events.tsv", "testdata/friends.tsv", Options{Reads: 3, Seed: 1}).String())
+	golden.File(t, "requests.golden", readFiles("testdata/events.tsv", "testdata/friends.tsv", Options{Reads: 3, Seed: 1}).String())
 }
 
 // lines of a file, in another order each time.

@@ -2,7 +2,6 @@ package checkins
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,26 +15,7 @@ import (
 	"penstock/schemas/event"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := "testdata/" + name
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs (make golden writes it anew):\n%s", path, got)
-	}
-}
 
 func save(t testing.TB, name, content string) string {
 	t.Helper()

@@ -13,16 +13,17 @@ import (
 
 	"pgregory.net/rapid"
 
+	"penstock/infra/golden"
 	"penstock/infra/shareddata"
 	"penstock/schemas/event"
 )
 
 func TestGoldenJSONLines(t *testing.T) {
-	golden(t, "rows.jsonl.golden", readAll(t, Options{}, "testdata/rows.jsonl").String())
+	golden.File(t, "rows.jsonl.golden", readAll(t, Options{}, "testdata/rows.jsonl").String())
 }
 
 func TestGoldenCSV(t *testing.T) {
-	golden(t, "rows.csv.golden", readAll(t, Options{}, "testdata/rows.csv").String())
+	golden.File(t, "rows.csv.golden", readAll(t, Options{}, "testdata/rows.csv").String())
 }
 
 // Line ends and byte order marks of other systems change nothing but blanks.
