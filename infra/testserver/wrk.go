@@ -34,7 +34,8 @@ type Loaded struct {
 	Requests uint64
 	Took     time.Duration
 	P50, P99 time.Duration
-	// Failed are errors of connections, time-outs, and answers of 400 and above.
+	// Failed are errors of connections, requests without an answer after a minute, and
+	// answers of 400 and above.
 	Failed uint64
 }
 
@@ -79,6 +80,7 @@ func Wrk(t testing.TB, l Load) Loaded {
 	args := []string{
 		"-s", script,
 		"-t", strconv.Itoa(max(l.Threads, 1)), "-c", strconv.Itoa(max(l.Connections, 1)),
+		"--timeout", "60s", // not 2 s: the machine may stand still, which is nobody's failure
 		"-d", strconv.Itoa(max(int(math.Ceil(l.Duration.Seconds())), 1)) + "s",
 	}
 	for _, h := range l.Header {

@@ -20,13 +20,13 @@ import (
 
 // stubborn writes an object whatever the copy's mark is, as a service does that
 // knows nothing of marks.
-func (w *world) stubborn(site, owner, name string) error {
+func (w *world) stubborn(site, owner, name, content string) error {
 	for {
 		m, err := w.stores[site].Stat(w.t.Context(), owner)
 		if err != nil {
 			return err
 		}
-		_, err = w.stores[site].Put(w.t.Context(), owner, name, strings.NewReader(name), m)
+		_, err = w.stores[site].Put(w.t.Context(), owner, name, strings.NewReader(content), m)
 		if !errors.Is(err, objectstore.ErrMarked) {
 			return err
 		}
@@ -89,10 +89,11 @@ func TestEntryPointsStandInForABarrier(t *testing.T) {
 					continue
 				}
 				if at == site() {
-					name := fmt.Sprintf("w%d-%d", writer, i)
-					if err := w.stubborn(at, "o", name); err == nil {
+					// Only so many, or they would come faster than a slow machine copies them.
+					name, content := fmt.Sprintf("w%d-%d", writer, i%100), fmt.Sprint(i)
+					if err := w.stubborn(at, "o", name, content); err == nil {
 						mu.Lock()
-						want[name] = name
+						want[name] = content
 						mu.Unlock()
 					} else {
 						t.Errorf("write at %s: %v", at, err)
@@ -112,9 +113,9 @@ func TestEntryPointsStandInForABarrier(t *testing.T) {
 	close(stop)
 	writing.Wait()
 	got := w.get(site(), "o")
-	for name := range want {
-		if _, there := got[name]; !there {
-			t.Errorf("%s was acknowledged and is lost", name)
+	for name, content := range want {
+		if got[name] != content {
+			t.Errorf("%s was acknowledged as %q and is %q", name, content, got[name])
 		}
 	}
 	if len(want) < 20 {

@@ -69,7 +69,8 @@ func (b *Bus) Follow(target router.Target, role string) (stop func()) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	x, err := executor.New(executor.Options{Client: b.client, Target: k, Role: role, Own: true})
+	// A machine that stands still is no reason to send a command again.
+	x, err := executor.New(executor.Options{Client: b.client, Target: k, Role: role, Own: true, AckWait: time.Minute})
 	if err != nil {
 		b.t.Fatal(err)
 	}
