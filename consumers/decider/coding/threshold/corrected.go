@@ -58,8 +58,9 @@ type code struct {
 	n, k     int
 	usage    float64 // ms of one of L connections: U/L
 	service  float64 // ms
-	exponent float64 // e of Sakasegawa's form
+	exponent float64 // e: waiting requests go with rho^e/(1−rho)
 	spread   float64 // (1+v²)/2 of Allen and Cunneen
+	meeting  meeting // with another request, if there are connections for one only
 }
 
 // codes lists what is allowed, from the smallest on: of equal ones the smaller is taken.
@@ -73,15 +74,35 @@ func (l Limits) codes(m Model) []code {
 	return out
 }
 
+// behindTwo is the exponent where a request waits behind two others: an arrival, and they.
+const behindTwo = 3
+
 func (l Limits) code(m Model, n, k int) code {
 	u, s := m.Usage(l.SizeMB, n, k), m.Service(l.SizeMB, n, k)
+	out := code{n: n, k: k, usage: u / float64(l.Connections), service: s, spread: (1 + m.variance(l.SizeMB, n, k)) / 2}
+	if 2*n > l.Connections {
+		out.exponent, out.meeting = behindTwo, m.meeting(l.SizeMB, n, k, l.Connections)
+		return out
+	}
 	c := max(1, float64(l.Connections)*s/u)
-	return code{n: n, k: k, usage: u / float64(l.Connections), service: s, exponent: math.Sqrt(2 * (c + 1)), spread: (1 + m.variance(l.SizeMB, n, k)) / 2}
+	out.exponent = math.Sqrt(2 * (c + 1)) // Sakasegawa's.
+	return out
 }
 
 // backlog is the mean number of waiting requests at a rate (requests a ms); infinite
 // if the code doesn't keep up.
 func (c *code) backlog(rate float64) float64 {
+	return c.queue(rate) + float64(rate*rate*c.meeting.waits)
+}
+
+// delay is the mean delay (ms) at a rate (requests a ms); infinite if the code doesn't
+// keep up.
+func (c *code) delay(rate float64) float64 {
+	return c.service + c.queue(rate)/rate + float64(rate*c.meeting.late)
+}
+
+// queue is how many requests wait behind as many as there is room for.
+func (c *code) queue(rate float64) float64 {
 	rho := rate * c.usage
 	if rho >= 1 {
 		return math.Inf(1)
@@ -92,7 +113,7 @@ func (c *code) backlog(rate float64) float64 {
 func bestAt(codes []code, rate float64) int {
 	best, least := 0, math.Inf(1)
 	for i := range codes {
-		if d := codes[i].service + codes[i].backlog(rate)/rate; d < least {
+		if d := codes[i].delay(rate); d < least {
 			best, least = i, d
 		}
 	}
@@ -103,11 +124,10 @@ func bestAt(codes []code, rate float64) int {
 // connections of the limits, and its backlog; both are infinite if it doesn't keep up.
 func Delay(m Model, l Limits, n, k int, rate float64) (delay, backlog float64) {
 	c := l.code(m, n, k)
-	q := c.backlog(rate / 1000)
-	if q == 0 {
+	if rate == 0 {
 		return c.service, 0
 	}
-	return c.service + 1000*q/rate, q
+	return c.delay(rate / 1000), c.backlog(rate / 1000)
 }
 
 // BestStatic is the code with the least mean delay at a rate (requests a second), by

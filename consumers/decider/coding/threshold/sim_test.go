@@ -25,6 +25,7 @@ type world struct {
 	qbar    float64
 	ks      map[int]int
 	sum     float64
+	met     float64 // waiting requests that arrivals found
 	done    int
 }
 
@@ -92,6 +93,7 @@ func (w *world) run(seed uint64, rate float64, n int) float64 {
 		if e.task == nil {
 			q := float64(len(w.waiting) - w.head)
 			w.qbar = w.alpha*q + (1-w.alpha)*w.qbar
+			w.met += q
 			w.waiting = append(w.waiting, &request{arrived: w.now})
 			if arrived++; arrived < n+n/10 {
 				w.events.push(happening{at: w.now + w.rng.ExpFloat64()/rate})
