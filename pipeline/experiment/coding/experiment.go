@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"penstock/pipeline/experiment/coding/sizes"
-	"penstock/pipeline/experiment/sheet"
 )
 
 // Options say how much of the experiment is run.
@@ -26,16 +25,16 @@ type Options struct {
 
 // Result is what the experiment came to.
 type Result struct {
-	Version    int             `json:"version"`
-	FirstSeed  uint64          `json:"first_seed"`
-	Seeds      int             `json:"seeds"`
-	Quick      bool            `json:"quick"`
-	Verdicts   []sheet.Verdict `json:"verdicts"`
-	Stores     []StoreResult   `json:"stores"`
-	Steps      []StepResult    `json:"steps"`
-	Ramp       []Moment        `json:"ramp"`
-	Learning   []Lesson        `json:"learning"`
-	Thresholds []Threshold     `json:"thresholds"`
+	Version    int           `json:"version"`
+	FirstSeed  uint64        `json:"first_seed"`
+	Seeds      int           `json:"seeds"`
+	Quick      bool          `json:"quick"`
+	Verdicts   []Verdict     `json:"verdicts"`
+	Stores     []StoreResult `json:"stores"`
+	Steps      []StepResult  `json:"steps"`
+	Ramp       []Moment      `json:"ramp"`
+	Learning   []Lesson      `json:"learning"`
+	Thresholds []Threshold   `json:"thresholds"`
 
 	params *Params
 }
@@ -49,6 +48,8 @@ type StoreResult struct {
 	PerSecond  float64    `json:"full_load_per_second"`
 	Capacities []Capacity `json:"capacities"`
 	Points     []Point    `json:"points"`
+	// Alone is each static code where requests never meet; of judged stores only.
+	Alone []Alone `json:"alone,omitempty"`
 
 	site *site
 }
@@ -114,7 +115,7 @@ func (r *Result) run(ctx context.Context, o *Options, recorded []int64) error {
 		r.Stores[i] = StoreResult{Name: s.Name, Text: s.Text, SizeMB: float64(rounded(s.sizeMB)), PerSecond: float64(rounded(s.capacity)), site: s}
 	}
 	w := &work{Result: r, workers: o.Workers, tell: o.Progress}
-	for _, part := range []func(context.Context) error{w.capacities, w.points, w.courses, w.learning} {
+	for _, part := range []func(context.Context) error{w.capacities, w.points, w.alone, w.courses, w.learning} {
 		if err := part(ctx); err != nil {
 			return err
 		}

@@ -22,13 +22,16 @@ func (s *StoreResult) point(policy string, load int) *Point {
 }
 
 // bestStatic is the static code with the least mean at a load: the envelope.
-func (s *StoreResult) bestStatic(load int) *Point {
+func (s *StoreResult) bestStatic(load int) *Point { return s.bestOf(load, mean) }
+
+// bestOf is the static code with the least of a figure at a load.
+func (s *StoreResult) bestOf(load int, of func(*Point) Estimate) *Point {
 	var best *Point
 	for i := range s.site.arms {
 		if s.site.arms[i].static.K == 0 {
 			continue
 		}
-		if p := s.point(s.site.arms[i].name, load); p != nil && (best == nil || p.Mean.Value < best.Mean.Value) {
+		if p := s.point(s.site.arms[i].name, load); p != nil && (best == nil || of(p).Value < of(best).Value) {
 			best = p
 		}
 	}
@@ -112,9 +115,7 @@ func worst(loads []int, most bool, of func(load int) Estimate) (Estimate, int) {
 	return out, at
 }
 
-func (r *Result) say(figure, paper, ours, reached, note string) {
-	r.Verdicts = append(r.Verdicts, sheet.Verdict{Figure: figure, Paper: paper, Ours: ours, Reached: reached, Note: note})
-}
+func (r *Result) say(v Verdict) { r.Verdicts = append(r.Verdicts, v) }
 
 // judge sets the paper's figures beside ours.
 func (r *Result) judge() {
@@ -137,20 +138,33 @@ func (r *Result) judgeDelays(s *StoreResult, policy string) {
 	t, judged := &r.params.Targets, r.params.Judged
 	least := judged[0]
 	name := func(text string) string { return fmt.Sprintf("%s, %s: %s", s.Name, policy, text) }
-	light := s.light(policy, least)
-	r.say(name(fmt.Sprintf("mean of the throughput-optimal static over ours at %d %%", least)), fmt.Sprintf("%g [S]", t.Light), light.Text(2),
-		sheet.Yes(float64(light.Value) >= t.Light), fmt.Sprintf("%s carries most; the best static code there reaches %s", s.throughputOptimal(), meanRatio(s.point(s.throughputOptimal(), least), s.bestStatic(least)).Value.Text(2)))
+	light, most, best := s.light(policy, least), s.mostLight(least), s.bestStatic(least)
+	quickest := ""
+	if q := s.quickest(); q != nil {
+		quickest = fmt.Sprintf("; %s is quickest where requests never meet, %s ms", q.Policy, q.Mean.Text(1))
+	}
+	r.say(Verdict{
+		Figure: name(fmt.Sprintf("mean of the throughput-optimal static over ours at %d %%", least)), Paper: fmt.Sprintf("%g [S]", t.Light), Ours: light.Text(2), Bound: most.Text(2),
+		Reached: atLeast(t.Light, light.Value, most),
+		Note:    fmt.Sprintf("%s carries most; the best static code there, %s, reaches %s", s.throughputOptimal(), best.name(), meanRatio(s.point(s.throughputOptimal(), least), best).Value.Text(2)) + quickest,
+	})
 	heavy, delayOptimal := s.heavy(policy, least)
-	r.say(name("requests a second carried, over those of the delay-optimal static"), fmt.Sprintf("> %g [S]", t.Heavy), heavy.Text(2),
-		sheet.Yes(float64(heavy) >= t.Heavy), fmt.Sprintf("%s is best at %d %%; it carries %s a second, ours %s; %s", delayOptimal, least,
-			s.capacity(delayOptimal).PerSecond.Text(1), s.capacity(policy).PerSecond.Text(1), r.sustained(s, policy, delayOptimal)))
+	most = s.mostHeavy(delayOptimal)
+	r.say(Verdict{
+		Figure: name("requests a second carried, over those of the delay-optimal static"), Paper: fmt.Sprintf("> %g [S]", t.Heavy), Ours: heavy.Text(2), Bound: most.Value.Text(2),
+		Reached: atLeast(t.Heavy, heavy, most),
+		Note: fmt.Sprintf("%s is best at %d %%; it carries %s a second, ours %s; %s", delayOptimal, least,
+			s.capacity(delayOptimal).PerSecond.Text(1), s.capacity(policy).PerSecond.Text(1), r.sustained(s, policy, delayOptimal)),
+	})
 	over, at := worst(judged, true, func(l int) Estimate { return s.overBest(policy, l) })
 	var notes []string
 	for _, l := range judged {
 		notes = append(notes, fmt.Sprintf("%d %%: %s", l, s.overBest(policy, l).Text(3)))
 	}
-	r.say(name("mean over the best static's, greatest of the judged loads"), fmt.Sprintf("≤ %g", t.Envelope), fmt.Sprintf("%s at %d %%", over.Text(3), at),
-		sheet.Yes(at >= 0 && float64(over.Value) <= t.Envelope), strings.Join(notes, "; "))
+	r.say(Verdict{
+		Figure: name("mean over the best static's, greatest of the judged loads"), Paper: fmt.Sprintf("≤ %g", t.Envelope), Ours: fmt.Sprintf("%s at %d %%", over.Text(3), at),
+		Reached: held(at >= 0 && float64(over.Value) <= t.Envelope), Note: strings.Join(notes, "; "),
+	})
 }
 
 // sustained says what the mean is at the highest load run that is as many times the
@@ -185,19 +199,34 @@ func (r *Result) judgeShape(s *StoreResult, policy string) {
 		}
 		notes = append(notes, text)
 	}
-	r.say(name("share of requests on two neighbouring k, least of the judged loads"), fmt.Sprintf("> %g [S]", t.Neighbours), fmt.Sprintf("%s at %d %%", share.Text(3), at),
-		sheet.Yes(float64(share.Value) >= t.Neighbours), strings.Join(notes, "; "))
 	if elsewhere := s.transitions(policy, judged, t.Neighbours); elsewhere != "" {
-		r.Verdicts[len(r.Verdicts)-1].Note += "; between the judged loads: " + elsewhere
+		notes = append(notes, "between the judged loads: "+elsewhere)
 	}
-	light := slices.DeleteFunc(slices.Clone(judged), func(l int) bool { return l > t.Until })
-	by, at := worst(light, false, func(l int) Estimate { return deviationRatio(s.point(Greedy, l), s.point(policy, l)) })
-	notes = nil
+	r.say(Verdict{
+		Figure: name("share of requests on two neighbouring k, least of the judged loads"), Paper: fmt.Sprintf("> %g [S]", t.Neighbours), Ours: fmt.Sprintf("%s at %d %%", share.Text(3), at),
+		Reached: held(float64(share.Value) >= t.Neighbours), Note: strings.Join(notes, "; "),
+	})
+	r.judgeDeviation(s, policy)
+}
+
+// judgeDeviation judges how much steadier than greedy a policy is.
+func (r *Result) judgeDeviation(s *StoreResult, policy string) {
+	t := &r.params.Targets
+	light := slices.DeleteFunc(slices.Clone(r.params.Judged), func(l int) bool { return l > t.Until })
+	ours := func(l int) Estimate { return deviationRatio(s.point(Greedy, l), s.point(policy, l)) }
+	most := func(l int) Estimate { return deviationRatio(s.point(Greedy, l), s.steadiest(l)) }
+	by, at := worst(light, false, ours)
+	bound, _ := worst(light, false, most)
+	var notes []string
+	var reached []Reach
 	for _, l := range light {
-		notes = append(notes, fmt.Sprintf("%d %%: %s", l, deviationRatio(s.point(Greedy, l), s.point(policy, l)).Text(2)))
+		reached = append(reached, atLeast(t.Deviation, ours(l).Value, most(l)))
+		notes = append(notes, fmt.Sprintf("%d %%: %s of %s by %s", l, ours(l).Text(2), most(l).Text(2), s.steadiest(l).name()))
 	}
-	r.say(name(fmt.Sprintf("standard deviation of greedy over ours, least of the judged loads up to %d %%", t.Until)), "2 to 3 [S]", fmt.Sprintf("%s at %d %%", by.Text(2), at),
-		sheet.Yes(float64(by.Value) >= t.Deviation), strings.Join(notes, "; "))
+	r.say(Verdict{
+		Figure: fmt.Sprintf("%s, %s: standard deviation of greedy over ours, least of the judged loads up to %d %%", s.Name, policy, t.Until),
+		Paper:  "2 to 3 [S]", Ours: fmt.Sprintf("%s at %d %%", by.Text(2), at), Bound: bound.Text(2), Reached: all(reached), Note: strings.Join(notes, "; "),
+	})
 }
 
 // transitions lists the loads beside the judged ones at which fewer requests than a
@@ -240,11 +269,14 @@ func (r *Result) judgeSteps() {
 			}
 			notes = append(notes, fmt.Sprintf("%d %% (k %s) to %d %% (k %s): %s s up, %s s down", s.Low, s.KLow.Text(1), s.High, s.KHigh.Text(1), s.Up.Text(2), s.Down.Text(2)))
 		}
-		verdict := ""
+		verdict := Unasked
 		if policy == TOFEC {
-			verdict = sheet.Yes(reached && len(notes) > 0)
+			verdict = held(reached && len(notes) > 0)
 		}
-		r.say(fmt.Sprintf("%s, %s: seconds from a step of the load to the new point, most of the steps", r.Stores[0].Name, policy), "seconds [S]", most.Text(2), verdict, strings.Join(notes, "; "))
+		r.say(Verdict{
+			Figure: fmt.Sprintf("%s, %s: seconds from a step of the load to the new point, most of the steps", r.Stores[0].Name, policy), Paper: "seconds [S]", Ours: most.Text(2),
+			Reached: verdict, Note: strings.Join(notes, "; "),
+		})
 	}
 }
 
@@ -260,5 +292,5 @@ func (r *Result) judgeThresholds() {
 	if known {
 		ours = sheet.Yes(same)
 	}
-	r.say("uncorrected thresholds agree with PAPERS §3.4 to three digits", "yes [D]", ours, sheet.Yes(known && same), "see the table of thresholds")
+	r.say(Verdict{Figure: "uncorrected thresholds agree with PAPERS §3.4 to three digits", Paper: "yes [D]", Ours: ours, Reached: held(known && same), Note: "see the table of thresholds"})
 }

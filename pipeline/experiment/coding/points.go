@@ -38,6 +38,14 @@ type Point struct {
 	means, deviations []float64 // by seed
 }
 
+// name is its policy's, – of no point.
+func (p *Point) name() string {
+	if p == nil {
+		return "–"
+	}
+	return p.Policy
+}
+
 // work is the running of a result's parts.
 type work struct {
 	*Result
