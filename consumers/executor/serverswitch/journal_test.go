@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,11 +20,17 @@ func (g *world) loseJournal() {
 	name := filepath.Join(g.o.Folder, journalName)
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	if err := os.Rename(name, name+".away"); err != nil {
-		g.t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(name, "x"), 0o755); err != nil { // no file takes its place
-		g.t.Fatal(err)
+	for { // until no file has taken its place in between
+		if err := os.Rename(name, name+".away"); err != nil && !errors.Is(err, os.ErrNotExist) {
+			g.t.Fatal(err)
+		}
+		err := os.MkdirAll(filepath.Join(name, "x"), 0o755)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, syscall.ENOTDIR) {
+			g.t.Fatal(err)
+		}
 	}
 }
 

@@ -37,7 +37,7 @@ func fresh() string { return fmt.Sprintf("store-%d", bucket.Add(1)) }
 
 func open(t testing.TB, js jetstream.JetStream, name string) place {
 	t.Helper()
-	o := Options{JS: js, Bucket: name, Manifest: manifest.Options{Lease: time.Second}}
+	o := Options{JS: js, Bucket: name, Manifest: manifest.Options{Lease: 2 * time.Second}}
 	s, err := Open(t.Context(), o)
 	ok(t, err)
 	t.Cleanup(func() { ok(t, s.Close()) })

@@ -190,7 +190,7 @@ func TestHoldWaitsForTransactions(t *testing.T) {
 // await waits until a query yields true.
 func await(t testing.TB, c client, query string) {
 	t.Helper()
-	late := time.Now().Add(20 * time.Second)
+	late := time.Now().Add(time.Minute)
 	for c.one(query) != "true" {
 		if time.Now().After(late) {
 			t.Fatalf("never true: %s", query)
@@ -327,7 +327,7 @@ func TestHoldLost(t *testing.T) {
 	}
 	// All connections are lost, and come back.
 	c.run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()`)
-	late := time.Now().Add(20 * time.Second)
+	late := time.Now().Add(time.Minute)
 	for {
 		l, err := s.List(ctx, "o")
 		if err == nil && len(l.Objects) == 1 {

@@ -20,7 +20,7 @@ func options(t *testing.T) Options {
 	return Options{
 		Endpoint: s.Endpoint, Region: s.Region, AccessKey: s.AccessKey, SecretKey: s.SecretKey,
 		Bucket: s.Bucket(t), Prefix: "some/where", PartSize: minPart,
-		Manifest: manifest.Options{Lease: time.Second},
+		Manifest: manifest.Options{Lease: 2 * time.Second},
 	}
 }
 

@@ -209,7 +209,7 @@ func TestNoRequestIsLostToIdleConnections(t *testing.T) {
 			}
 		}
 	})
-	p := newPool(t, Options{}, s.URL)
+	p := newPool(t, Options{Timeouts: Timeouts{Connect: patience}}, s.URL) // of idle connections, not of a busy machine
 	methods := []string{"GET", "PUT", "POST", "DELETE"}
 	var all sync.WaitGroup
 	var refused atomic.Int64
