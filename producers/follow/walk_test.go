@@ -29,7 +29,6 @@ func TestWalk(t *testing.T) {
 
 func walk(t *testing.T, r *rand.Rand, steps int) {
 	w := newWorld(t, func(o *Options) {
-		o.SearchFor = 5 * time.Second // on a busy machine
 		o.MaxOpen = 1 + r.IntN(4)
 		o.CommitRows = 1 + r.IntN(50)
 	})

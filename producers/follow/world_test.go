@@ -175,7 +175,7 @@ func (w *world) start() {
 		Paths: []string{w.path("access.log")}, Parser: text, Publisher: w.book, Logger: w.log(), Registerer: w.reg,
 		PollLeast: time.Millisecond, PollMost: 5 * time.Millisecond, ScanEvery: 5 * time.Millisecond,
 		CommitEvery: 2 * time.Millisecond, Settle: 60 * time.Millisecond, Linger: 150 * time.Millisecond,
-		SearchFor: 2 * time.Second,
+		SearchFor: 20 * time.Second, // longer than a machine stands still
 	}
 	for _, f := range w.opts {
 		f(&o)
