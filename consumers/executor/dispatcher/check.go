@@ -25,7 +25,8 @@ const unlimited = time.Minute
 // complete fills in what is zero and checks the rest. ErrOptions.
 func (o Options) complete() (Options, error) {
 	o.Policy, o.Zone = cmp.Or(o.Policy, string(pool.A1)), cmp.Or(o.Zone, ByPenalty)
-	o.InService, o.Queue, o.Ramp = cmp.Or(o.InService, 16), cmp.Or(o.Queue, 1000), cmp.Or(o.Ramp, 10*time.Second)
+	o.InService, o.Queue = cmp.Or(o.InService, 16), cmp.Or(o.Queue, 1000)
+	o.Ramp, o.Trial = cmp.Or(o.Ramp, 10*time.Second), cmp.Or(o.Trial, 10*time.Second)
 	if o.Clock == nil {
 		o.Clock = clock.System()
 	}
@@ -100,7 +101,7 @@ func (o *Options) poolOptions() pool.Options {
 		Abreast: !o.Literal, Elapsed: !o.Literal, FreeFirst: !o.Literal,
 	}
 	if !o.Literal {
-		p.Near = near
+		p.Near, p.Trial = near, o.Trial
 	}
 	for _, c := range o.Classes {
 		limit, penalty := c.Limit, c.Penalty

@@ -8,7 +8,7 @@ type collector struct {
 
 	requests, ended, moved, late, penalty, waited, epoch, homeless *prometheus.Desc
 	zoneRequests, weight                                           *prometheus.Desc
-	started, inService, queued, share, potential, wait             *prometheus.Desc
+	started, trials, inService, queued, share, potential, wait     *prometheus.Desc
 	failure, slowdown, usable, answers, estimated, took            *prometheus.Desc
 }
 
@@ -29,6 +29,7 @@ func newCollector(s *Site) *collector {
 		zoneRequests: desc("zone_requests", "Requests that wait or are in service, by zone.", "zone"),
 		weight:       desc("zone_weight", "Weight in force, by zone.", "zone"),
 		started:      desc("started_total", "Requests that were given to the server.", "zone", "server"),
+		trials:       desc("trials_total", "Requests that were given to the server to see whether it is fast again.", "zone", "server"),
 		inService:    desc("in_service", "Requests in service at the server, of this entry point.", "zone", "server"),
 		queued:       desc("queued", "Requests that wait for the server.", "zone", "server", "kind"),
 		share:        desc("places", "Most requests in service at the server, of this entry point.", "zone", "server"),
@@ -46,7 +47,7 @@ func newCollector(s *Site) *collector {
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		c.requests, c.ended, c.moved, c.late, c.penalty, c.waited, c.epoch, c.homeless, c.zoneRequests, c.weight, c.started,
+		c.requests, c.ended, c.moved, c.late, c.penalty, c.waited, c.epoch, c.homeless, c.zoneRequests, c.weight, c.started, c.trials,
 		c.inService, c.queued, c.share, c.potential, c.wait, c.failure, c.slowdown, c.usable, c.answers, c.estimated, c.took,
 	} {
 		ch <- d
@@ -89,6 +90,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 // server shows one server.
 func (c *collector) server(count, gauge func(*prometheus.Desc, float64, ...string), zone string, s *ServerState) {
 	count(c.started, float64(s.Started), zone, s.Name)
+	count(c.trials, float64(s.Trials), zone, s.Name)
 	count(c.answers, float64(s.Answers), zone, s.Name)
 	count(c.estimated, s.Estimated.Seconds(), zone, s.Name)
 	count(c.took, s.Took.Seconds(), zone, s.Name)

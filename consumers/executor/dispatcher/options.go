@@ -76,10 +76,15 @@ type Options struct {
 	// Ramp is in what time a new server comes to its full share. Defaults to 10 s;
 	// negative is none.
 	Ramp time.Duration
+	// Trial is after how long without a request a server that the policy does not choose
+	// has one all the same, so that one that was slow is found when it is fast again (see
+	// pool.Options.Trial). Defaults to 10 s; negative is never.
+	Trial time.Duration
 	// Literal makes policies what their sources say and nothing more. Else they also
 	// count for how long requests in service run already, so that a server that has
 	// become slow is known for it before it answers, A2 counts that servers do several
-	// requests at once, and no request waits while another server is free.
+	// requests at once, no request waits while another server is free, and there are
+	// trials.
 	Literal bool
 	// Seed of policies that draw.
 	Seed uint64

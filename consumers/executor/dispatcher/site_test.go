@@ -241,3 +241,22 @@ func TestOptionsThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// TestTrialsByDefault: servers that were slow are tried again, unless that is turned off or
+// policies are to be literal.
+func TestTrialsByDefault(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		o    Options
+		want time.Duration
+	}{{Options{}, 10 * time.Second}, {Options{Trial: time.Second}, time.Second}, {Options{Trial: -1}, -1}, {Options{Trial: time.Second, Literal: true}, 0}} {
+		c.o.Site, c.o.Zones = "a", []Zone{{Name: "z", Servers: []Server{{Name: "s"}}}}
+		o, err := c.o.complete()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := o.poolOptions().Trial; got != c.want {
+			t.Errorf("%+v: tried after %v, expected %v", c.o, got, c.want)
+		}
+	}
+}

@@ -53,8 +53,9 @@ type ServerState struct {
 	// ServiceError and WaitError are the mean relative errors of the estimates; Slowdown
 	// is how much longer those in service run than estimated, from 1 on.
 	ServiceError, WaitError, Slowdown float64
-	// Started is how many requests were started there.
-	Started uint64
+	// Started is how many requests were started there, Trials how many of them were trials
+	// (see Options.Trial).
+	Started, Trials uint64
 	// Answers of it since the start, what was estimated that they take there, all together,
 	// and what they took. What a server answered before it was turned off counts on.
 	Answers         uint64
@@ -103,7 +104,7 @@ func (s *Site) State() State {
 func serverState(z *zone, g pool.Gauge) ServerState {
 	out := ServerState{
 		Name: g.Server, State: StateUsed, Share: g.M, InService: g.InService, Queued: g.Queued, QueuedDynamic: g.QueuedDynamic,
-		Potential: g.Potential, Wait: seconds(g.Wait), ServiceError: g.ServiceError, WaitError: g.WaitError, Slowdown: g.Slowdown, Started: g.Started,
+		Potential: g.Potential, Wait: seconds(g.Wait), ServiceError: g.ServiceError, WaitError: g.WaitError, Slowdown: g.Slowdown, Started: g.Started, Trials: g.Trials,
 	}
 	switch {
 	case g.Leaving:

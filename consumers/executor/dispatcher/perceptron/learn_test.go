@@ -158,3 +158,64 @@ func TestNeuronFromAnyStart(t *testing.T) {
 		}
 	})
 }
+
+// TestLearnAfresh: a server that was not heard of for long and is ten times faster is
+// estimated to within a half after four requests, of all classes and kinds, and its waits
+// are too; one request that is like no other changes no estimate by more than e; one that
+// took about as long as estimated changes none by much.
+func TestLearnAfresh(t *testing.T) {
+	t.Parallel()
+	const alike = 1.5
+	took := func(size float64, dynamic bool) float64 {
+		if dynamic {
+			size += 1e5
+		}
+		return 0.02 + size*1e-6
+	}
+	known := func() *Model {
+		m, err := New(Options{}, Prior{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 400 {
+			size := float64(500 + i%7*30_000)
+			m.LearnService(size, i%3 == 0, 10*took(size, i%3 == 0))
+			m.LearnWait(size, float64(i%5)*1e4, 1e-5*size)
+		}
+		return m
+	}
+	m := known()
+	wait := m.Wait(1e5, 0)
+	for i := range 4 {
+		if times := m.LearnAfresh(500, false, took(500, false), alike); i == 0 && (times < 0.08 || times > 0.12) {
+			t.Errorf("took %v times as long as estimated, expected a tenth", times)
+		}
+	}
+	for _, size := range []float64{600, 50_000, 180_000} {
+		for _, dynamic := range []bool{false, true} {
+			if x := m.Service(size, dynamic) / took(size, dynamic); x > 1.5 || x < 1/1.5 {
+				t.Errorf("%v bytes, dynamic %v: estimated at %v times what they take", size, dynamic, x)
+			}
+		}
+	}
+	if x := wait / m.Wait(1e5, 0); x < 5 || x > 15 {
+		t.Errorf("waits are %v times shorter, expected about 10", x)
+	}
+	for _, c := range []struct{ times, least, most float64 }{{1e-6, 0.3, 0.5}, {1e6, 2, 6}, {1.2, 0.95, 1.25}, {0.8, 0.75, 1.05}} {
+		m := known()
+		before := m.Service(30_500, true)
+		m.LearnAfresh(30_500, true, c.times*before, alike)
+		if x := m.Service(30_500, true) / before; x < c.least || x > c.most {
+			t.Errorf("took %v times as long, and is estimated at %v times what it was, expected %v to %v", c.times, x, c.least, c.most)
+		}
+	}
+	fresh, err := New(Options{}, Prior{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh.LearnAfresh(500, false, 0.3, alike)
+	fresh.LearnAfresh(500, false, math.NaN(), alike)
+	if got := fresh.Service(500, false); got < 0.2 || got > 0.4 || fresh.Learned() != 1 {
+		t.Errorf("the first request took 0.3 s, estimated at %v after %d", got, fresh.Learned())
+	}
+}

@@ -166,10 +166,14 @@ func (m *Model) LearnService(size float64, dynamic bool, seconds float64) {
 	if !(seconds >= 0 && seconds <= longest) {
 		return
 	}
+	m.serviceError.add(m.Service(size, dynamic), seconds)
+	m.learnService(size, dynamic, seconds)
+}
+
+func (m *Model) learnService(size float64, dynamic bool, seconds float64) {
 	size = max(1, positive(size))
 	c := m.class(size)
 	estimate := m.Service(size, dynamic)
-	m.serviceError.add(estimate, seconds)
 	n := &m.service[c]
 	if m.o.Rule != Gradient {
 		if !m.known[c] {
@@ -194,6 +198,35 @@ func (m *Model) LearnService(size float64, dynamic bool, seconds float64) {
 	if f := m.pace.add(o, estimate, m.service); f != 1 {
 		m.pace.change(f, m.service)
 	}
+}
+
+// LearnAfresh teaches as LearnService does, of a server of which nothing was heard for long.
+// If the request took more than alike times longer than estimated, or less, it counts as
+// much as all that is known: all estimates, of waiting too, are multiplied by the root of
+// that, for a server that has become faster has with all it does. It returns how many times
+// longer it took; of that 1/e² to e² count, so that one request that is like no other does
+// not turn all over.
+func (m *Model) LearnAfresh(size float64, dynamic bool, seconds, alike float64) (times float64) {
+	if !(seconds >= 0 && seconds <= longest) {
+		return 1
+	}
+	estimate := m.Service(size, dynamic)
+	m.serviceError.add(estimate, seconds)
+	times = max(seconds, leastTime) / max(estimate, leastTime)
+	if m.Learned() > 0 && (times > alike || times*alike < 1) {
+		m.quicken(math.Exp(min(max(math.Log(times), -2), 2) / 2))
+	}
+	m.learnService(size, dynamic, seconds)
+	return times
+}
+
+// quicken multiplies all estimates by f.
+func (m *Model) quicken(f float64) {
+	for i := range m.service {
+		m.service[i].quicken(f)
+	}
+	m.wait.quicken(f)
+	m.pace.quicken(f)
 }
 
 // seed starts a class from what was estimated for it by another.
@@ -274,8 +307,11 @@ func (m *Model) Learned() int {
 	return n
 }
 
-// longest is the greatest time that is learned, in seconds.
-const longest = 1e9
+// longest is the greatest time that is learned, in seconds; leastTime is what a clock shows.
+const (
+	longest   = 1e9
+	leastTime = 1e-9
+)
 
 // positive makes a number of bytes of what may be none; beyond an exabyte it is none.
 func positive(v float64) float64 {

@@ -92,7 +92,7 @@ func (n *Neuron) Learn(x1, x2, t float64) {
 		return
 	}
 	if !n.sums {
-		t = max(t, 1e-9) // no service takes less than a clock shows
+		t = max(t, leastTime) // no service takes less than a clock shows
 	}
 	x := [3]float64{x1, x2, 1}
 	if n.o.NoBias {
@@ -318,6 +318,7 @@ func (n *Neuron) quicken(f float64) {
 		n.w[i] *= f
 	}
 	n.ref *= f
+	n.longest *= f
 	for k := range n.level {
 		n.level[k] += math.Log(f)
 	}

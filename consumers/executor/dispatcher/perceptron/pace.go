@@ -95,6 +95,15 @@ func (p *pace) change(f float64, neurons []Neuron) {
 	p.count = 0
 }
 
+// quicken follows a change of all estimates by f that was noticed otherwise.
+func (p *pace) quicken(f float64) {
+	for i := range p.old {
+		p.old[i].quicken(f)
+		p.older[i].quicken(f)
+	}
+	p.count = 0
+}
+
 // rescale follows a change of the unit of x1 in a class.
 func (p *pace) rescale(class int, f float64) {
 	p.old[class].rescale(f, 1)

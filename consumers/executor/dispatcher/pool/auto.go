@@ -77,9 +77,6 @@ func (a *auto) cost(now int64, j *job, t float64) float64 {
 	return j.lateness(now, t) + (j.class.Penalty+1e-9)*float64(haste*t)
 }
 
-// alike is by how much the factors of servers may differ that share the queue.
-const alike = 1.5
-
 // full is the server without a free slot in whose line a job is to wait: of those that are
 // about as fast as the fastest, that whose line is the shortest for what it serves.
 func (a *auto) full(now int64, j *job) *server {
@@ -230,6 +227,10 @@ func (a *auto) learn(_ int64, s *server, j *job, seconds float64, ok bool) {
 	if ok {
 		a.work.learn(s, j, seconds)
 	}
+}
+
+func (a *auto) revise(s *server, j *job, seconds float64) (fast bool) {
+	return a.work.revise(s, j, seconds)
 }
 
 // join begins with the median of the others' factors.

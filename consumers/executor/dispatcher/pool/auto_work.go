@@ -41,6 +41,19 @@ func (k *work) follow(v *speed, times float64) {
 	k.level += followScale * (math.Log(v.f) - k.level)
 }
 
+// revise a server's factor by a trial: if its time is off by more than alike it counts as
+// much as all that was known of the server, and tells nothing of what the zone has in common.
+func (k *work) revise(s *server, j *job, seconds float64) (fast bool) {
+	times := seconds / (s.auto.f * (k.of(j) + k.others*float64(j.found)))
+	if k.n < settled || !(times > 0) || times >= 1/alike && times <= alike {
+		k.learn(s, j, seconds)
+		return false
+	}
+	step := min(max(math.Log(times), -2), 2)
+	s.auto.f = min(max(s.auto.f*math.Exp(step/2), 1e-3), 1e3)
+	return times < 1
+}
+
 const (
 	remember    = 0.9995 // forgetting
 	settled     = 30     // requests, before which nothing is told apart

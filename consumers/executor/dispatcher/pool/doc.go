@@ -35,7 +35,8 @@
 // a free slot goes first; A3 needs it, for to the letter a server with nothing waiting is
 // the least diverse), Near (A3 considers only servers where the request ends about as soon
 // as anywhere; to the letter it sees neither how slow a server nor how long its queue is),
-// Abreast (A2 reckons with M side by side). The ramp of new servers
+// Abreast (A2 reckons with M side by side), Trial (a server of which nothing was heard for
+// long is tried, so that one that was slow is found when it is fast again). The ramp of new servers
 // (PROBLEMS P30) is no part of the paper either, and on unless it is negative.
 //
 // # Times

@@ -40,8 +40,13 @@ type Options struct {
 	// 10 s; negative: no ramp.
 	Ramp time.Duration
 	// Seed of the drawn policies (p2c, peak-ewma, prequal): what is drawn for a
-	// decision goes by it and the decision's number.
+	// decision goes by it and the decision's number. Times of trials go by it as well.
 	Seed uint64
+	// Trial is after how long without a request a server that the policy does not choose
+	// has one all the same, so that it is noticed when one that was slow is fast again:
+	// see trial.go for which, and for what it costs. It matters to the policies that go by
+	// estimates (A1, A2, A3, icbs, auto). 0 or less: never. It is no part of the papers.
+	Trial time.Duration
 }
 
 // complete fills in what was left out, or says what can't work.

@@ -26,12 +26,17 @@ func (p *Pool) choose(now int64, j *job, steps []allowance) *server {
 	}
 	p.decisions++
 	p.draws.seed(p.options.Seed, p.decisions)
-	p.increase = 0
+	p.increase, p.tried = 0, nil
 	if len(p.ramping) > 0 {
 		p.ramps(now)
 		p.allow = 0
-		if s := p.trial(j); s != nil {
+		if s := p.first(j); s != nil {
 			return s
+		}
+	}
+	if now >= p.doubts {
+		if p.tried = p.doubted(now, j); p.tried != nil {
+			return p.tried
 		}
 	}
 	if p.options.FreeFirst {
@@ -56,6 +61,9 @@ func (p *Pool) put(now int64, j *job, s *server, starts []Start) (Placed, []Star
 	if s.ramping {
 		s.credit = max(0, s.credit-1)
 		s.tried = true
+	}
+	if s == p.tried {
+		s.try(j)
 	}
 	placed := Placed{ID: j.id, Server: s.name, Service: j.service, Increase: p.increase}
 	if s.free() {

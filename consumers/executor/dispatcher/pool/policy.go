@@ -19,6 +19,13 @@ type learner interface {
 	learn(now int64, s *server, j *job, seconds float64, ok bool)
 }
 
+// reviser is a policy that learns in another way from a trial that was answered, see
+// trial.go.
+type reviser interface {
+	// revise what it knows of a server; fast: it took much less than was thought.
+	revise(s *server, j *job, seconds float64) (fast bool)
+}
+
 // joiner is a policy that keeps something of each server.
 type joiner interface {
 	// join gives a new server a beginning from the others, which it only reads.
@@ -38,6 +45,9 @@ type mover interface {
 	// to have now, and the server where it is queued, which may be the same; nil for none.
 	take(now int64, s *server) (id uint64, from *server)
 }
+
+// alike is by how much servers' speeds may differ that are as good as each other.
+const alike = 1.5
 
 // makers of all policies.
 var makers = map[Policy]func(*Pool) policy{

@@ -13,6 +13,7 @@ type Pool struct {
 	options Options
 	policy  policy
 	learner learner // of the policy, nil if it isn't one; so are the next
+	reviser reviser
 	joiner  joiner
 	queuer  queuer
 	mover   mover
@@ -36,6 +37,8 @@ type Pool struct {
 	draws      draws
 	allow      allowance
 	increase   float64 // that of the decision, for policies that compare costs
+	tried      *server // that of the decision, if it is a trial
+	doubts     int64   // no trial is due before, ns
 	counts     Counts
 }
 
@@ -66,6 +69,7 @@ func New(o Options) (*Pool, error) {
 	}
 	p.policy = makers[o.Policy](p)
 	p.learner, _ = p.policy.(learner)
+	p.reviser, _ = p.policy.(reviser)
 	p.joiner, _ = p.policy.(joiner)
 	p.queuer, _ = p.policy.(queuer)
 	p.mover, _ = p.policy.(mover)
@@ -115,21 +119,29 @@ func (p *Pool) Done(now int64, id uint64, o Outcome, starts []Start) []Start {
 		seconds = float64(now-j.started) / second
 	}
 	s.end(j)
-	p.learn(now, s, j, seconds, o.OK)
+	s.hear(now, j, p.learn(now, s, j, seconds, o.OK))
 	p.counts.Done++
 	p.forget(j)
 	return p.fill(now, s, starts)
 }
 
 // learn of a job that has ended. One that failed, or was cancelled, has shown that its
-// answer takes longer than that; so it only makes an estimate longer.
-func (p *Pool) learn(now int64, s *server, j *job, seconds float64, ok bool) {
-	if ok || seconds > s.estimate(j) {
+// answer takes longer than that; so it only makes an estimate longer. fast says of a trial
+// that the server has answered much sooner than was estimated.
+func (p *Pool) learn(now int64, s *server, j *job, seconds float64, ok bool) (fast bool) {
+	switch {
+	case ok && j.trial:
+		fast = s.model.LearnAfresh(j.size, j.dynamic, seconds, alike) < 1/alike
+		if p.reviser != nil && p.reviser.revise(s, j, seconds) {
+			fast = true
+		}
+	case ok || seconds > s.estimate(j):
 		s.model.LearnService(j.size, j.dynamic, seconds)
 	}
-	if p.learner != nil {
+	if p.learner != nil && !(ok && j.trial && p.reviser != nil) {
 		p.learner.learn(now, s, j, seconds, ok)
 	}
+	return fast
 }
 
 // Cancel takes a request out whose client is gone, queued or in service: its place
@@ -155,6 +167,7 @@ func (p *Pool) Cancel(now int64, id uint64, starts []Start) []Start {
 		if p.options.Elapsed {
 			p.learn(now, s, j, float64(now-j.started)/second, false)
 		}
+		s.hear(now, j, false)
 		starts = p.fill(now, s, starts)
 	}
 	p.forget(j)

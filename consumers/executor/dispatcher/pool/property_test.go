@@ -21,6 +21,7 @@ type account struct {
 	number  int // when it was put into its line
 	arrived int64
 	placed  int64
+	trial   bool
 }
 
 // ledger follows a pool from outside and holds it to what it promises.
@@ -37,6 +38,8 @@ type ledger struct {
 	arrived  uint64
 	ended    uint64
 	starts   uint64
+	heard    map[string]int64 // when a request began or ended there last, but for trials that make it no younger
+	trials   map[string]uint64
 }
 
 func (l *ledger) server(name string) (Server, bool) {
@@ -73,6 +76,9 @@ func (l *ledger) started(starts []Start) {
 			l.t.Fatalf("%d is started at %s, which is not usable", s.ID, s.Server)
 		}
 		a.state, a.server = running, s.Server
+		if a.trial = l.tried(s.ID, s.Server); !a.trial {
+			l.heard[s.Server] = l.now
+		}
 		if n := len(l.in(running, s.Server)); n > server.M {
 			l.t.Fatalf("%d are in service at %s, M is %d", n, s.Server, server.M)
 		}
@@ -80,6 +86,51 @@ func (l *ledger) started(starts []Start) {
 			l.t.Fatalf("%+v, arrived %v ago", s, l.now-a.arrived)
 		}
 		l.starts++
+	}
+}
+
+// tried reports whether a start is a trial, and holds it to account: one at a time at a
+// server, none while it is heard of, none of what is late or has tried other servers.
+func (l *ledger) tried(id uint64, server string) bool {
+	s, j := l.pool.known[server], l.pool.jobs[id]
+	if s.trials == l.trials[server] {
+		return false
+	}
+	l.trials[server] = s.trials
+	others := 0
+	for _, i := range l.in(running, server) {
+		if i != id && l.requests[i].trial {
+			others++
+		}
+	}
+	switch after := l.pool.options.Trial; {
+	case after <= 0 || !estimators[l.pool.options.Policy]:
+		l.t.Fatalf("a trial at %s, and there are to be none", server)
+	case s.trial != j || others > 0:
+		l.t.Fatalf("a trial at %s beside %d others", server, others)
+	case l.now-l.heard[server] < int64(after):
+		l.t.Fatalf("a trial at %s, of which was heard %v ago, not %v", server, time.Duration(l.now-l.heard[server]), after)
+	case j.due < l.now || len(j.avoid) > 0:
+		l.t.Fatalf("a trial at %s with a request due %v ago that avoids %v", server, time.Duration(l.now-j.due), j.avoid)
+	}
+	return true
+}
+
+// ends notes that a request in service ends. A trial that was answered much sooner than
+// estimated makes what is known no younger.
+func (l *ledger) ends(id uint64, ok bool) {
+	a := l.requests[id]
+	if a.state != running {
+		return
+	}
+	s, j := l.pool.known[a.server], l.pool.jobs[id]
+	took := float64(l.now-j.started) / second
+	fast := took*alike < s.model.Service(j.size, j.dynamic)
+	if p, is := l.pool.policy.(*auto); is && p.work.n >= settled && took > 0 {
+		fast = fast || took*alike < s.auto.f*(p.work.of(j)+p.work.others*float64(j.found))
+	}
+	if !ok || !a.trial || !fast {
+		l.heard[a.server] = l.now
 	}
 }
 
@@ -192,6 +243,7 @@ func (l *ledger) done() {
 		some = false
 	}
 	o := Outcome{OK: rapid.IntRange(0, 9).Draw(l.t, "ok") > 0}
+	l.ends(id, o.OK)
 	starts := l.pool.Done(l.now, id, o, nil)
 	l.same(starts, l.twin.Done(l.now, id, o, nil))
 	delete(l.requests, id)
@@ -224,6 +276,7 @@ func (l *ledger) cancel() {
 }
 
 func (l *ledger) cancelThis(id uint64) {
+	l.ends(id, false)
 	starts := l.pool.Cancel(l.now, id, nil)
 	l.same(starts, l.twin.Cancel(l.now, id, nil))
 	delete(l.requests, id)
@@ -366,8 +419,9 @@ func anySequence(t *rapid.T, policy Policy) {
 		Policy: policy, Classes: []Class{{Limit: 0.05, Penalty: 1}, {Limit: 0.5, Penalty: 3}, {}}, Queue: 5,
 		Seed: rapid.Uint64Range(0, 3).Draw(t, "seed"), Elapsed: rapid.Bool().Draw(t, "elapsed"),
 		FreeFirst: rapid.Bool().Draw(t, "free first"), Near: rapid.SampledFrom([]float64{0, 0.1, 1}).Draw(t, "near"), Ramp: 300 * time.Millisecond,
+		Trial: rapid.SampledFrom([]time.Duration{0, 50 * time.Millisecond, 300 * time.Millisecond}).Draw(t, "trial"),
 	}
-	l := &ledger{t: t, requests: map[uint64]*account{}, now: rapid.SampledFrom([]int64{0, 1.8e18}).Draw(t, "begin")}
+	l := &ledger{t: t, requests: map[uint64]*account{}, heard: map[string]int64{}, trials: map[string]uint64{}, now: rapid.SampledFrom([]int64{0, 1.8e18}).Draw(t, "begin")}
 	for _, p := range []**Pool{&l.pool, &l.twin} {
 		var err error
 		if *p, err = New(o); err != nil {

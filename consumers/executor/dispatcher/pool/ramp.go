@@ -27,6 +27,7 @@ func (p *Pool) established(now int64) bool {
 // enter begins a server's time in use.
 func (p *Pool) enter(now int64, s *server, ramp bool) {
 	s.since = now
+	s.heard, p.doubts = now, 0
 	s.credit, s.tried = 0, false
 	s.ramping = ramp && p.options.Ramp > 0
 }
@@ -52,8 +53,8 @@ func (p *Pool) ramps(now int64) {
 	p.ramping = p.ramping[:n]
 }
 
-// trial is a ramping server that is to have its first request.
-func (p *Pool) trial(j *job) *server {
+// first is a ramping server that is to have its first request.
+func (p *Pool) first(j *job) *server {
 	for _, s := range p.ramping {
 		if !s.tried && s.credit >= 1 && p.may(s, j) {
 			return s

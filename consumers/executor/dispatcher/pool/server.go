@@ -12,7 +12,10 @@ const second = 1e9
 
 // server is one of the zone. The fields that every decision reads stand first.
 type server struct {
-	m, in, queued int // most in service, in service, queued
+	m, in, queued int   // most in service, in service, queued
+	heard         int64 // ns: when a request began or ended there last, see trial.go
+	patience      int64 // ns: see trial.go
+	trial         *job  // in service
 	weight        float64
 	usable        bool // and in the list
 	ramping       bool
@@ -25,6 +28,7 @@ type server struct {
 	tried         bool  // ramp: it has had its first request
 	since         int64 // ramp: start
 	started       uint64
+	trials        uint64
 	running       []*job
 	runs          []run   // of the same, side by side for slowdown
 	serving       float64 // s: sum of the estimates of those in service
@@ -66,6 +70,7 @@ type job struct {
 	dynamic  bool
 	impact   uint8
 	state    state
+	trial    bool
 	avoid    []string
 	arrived  int64 // ns
 	due      int64 // ns: tau + t_max
@@ -153,6 +158,9 @@ const leastService = 1e-3
 func (s *server) run(now int64, j *job) {
 	j.state, j.started, j.place = running, now, len(s.running)
 	j.late = j.lateness(now, j.service)
+	if !j.trial {
+		s.heard = now
+	}
 	s.running = append(s.running, j)
 	s.runs = append(s.runs, newRun(now, j.service))
 	s.in++

@@ -95,7 +95,7 @@ func (p *Pool) add(now int64, name string, prior perceptron.Prior, others []*ser
 	if err != nil { // New has tried these options
 		panic(fmt.Sprintf("pool: %v", err))
 	}
-	s := &server{name: name, model: model, line: line.New(p.policy.discipline())}
+	s := &server{name: name, model: model, patience: p.patience(name), line: line.New(p.policy.discipline())}
 	s.line.SetDecay(p.options.CostDecay)
 	p.known[name] = s
 	if p.joiner != nil {
@@ -219,7 +219,7 @@ func (p *Pool) gauge(now int64, s *server) Gauge {
 	g := Gauge{
 		Server: s.name, Usable: s.usable, Leaving: s.rank < 0, Ramping: s.usable && s.ramping && now-s.since < int64(p.options.Ramp),
 		M: s.m, InService: s.in, Queued: s.queued, QueuedStatic: s.queued - s.queuedDynamic, QueuedDynamic: s.queuedDynamic,
-		Late: s.late(), Wait: p.behind(now, s), Slowdown: s.slowdown(now), Started: s.started,
+		Late: s.late(), Wait: p.behind(now, s), Slowdown: s.slowdown(now), Started: s.started, Trials: s.trials,
 	}
 	g.StaticBytes, g.DynamicBytes, _, _, _ = s.line.Sums()
 	g.Potential = s.line.Potential(now, s.wait(p.slowdown(now, s)))

@@ -125,6 +125,7 @@ type Gauge struct {
 	// Slowdown is how much longer those in service run than was estimated, at
 	// least 1 (see Options.Elapsed).
 	Slowdown float64
-	// Started counts the requests started there since the server was added.
-	Started uint64
+	// Started counts the requests started there since the server was added, Trials those
+	// of them that were trials (see Options.Trial).
+	Started, Trials uint64
 }
