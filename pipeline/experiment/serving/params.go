@@ -67,12 +67,13 @@ type Switching struct {
 
 // Policy is one of the second-level switch, with its options (see pool.Options).
 type Policy struct {
-	Name      string  `yaml:"name"`
-	Policy    string  `yaml:"policy,omitempty"` // of package pool; none: that of the name
-	FreeFirst bool    `yaml:"free_first,omitempty"`
-	Near      float64 `yaml:"near,omitempty"`
-	Elapsed   bool    `yaml:"elapsed,omitempty"`
-	Abreast   bool    `yaml:"abreast,omitempty"`
+	Name      string   `yaml:"name"`
+	Policy    string   `yaml:"policy,omitempty"` // of package pool; none: that of the name
+	FreeFirst bool     `yaml:"free_first,omitempty"`
+	Near      float64  `yaml:"near,omitempty"`
+	Elapsed   bool     `yaml:"elapsed,omitempty"`
+	Abreast   bool     `yaml:"abreast,omitempty"`
+	Trial     duration `yaml:"trial,omitempty"`
 }
 
 // of is the policy in package pool.

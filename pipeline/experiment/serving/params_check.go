@@ -31,6 +31,7 @@ func (p *Params) check() error {
 		f.need(slices.IndexFunc(p.Policies, func(o Policy) bool { return o.Name == x.Name }) == i, "policies: got %q twice", x.Name)
 		f.need(slices.Contains(pool.Policies(), x.of()), "policies: got %q, expected one of %v", x.of(), pool.Policies())
 		f.need(x.Near >= 0 && !math.IsInf(x.Near, 1), "policies: %s: got near %v, expected 0 or more", x.Name, x.Near)
+		f.need(x.Trial >= 0, "policies: %s: got trial %v, expected 0 or more", x.Name, x.Trial)
 	}
 	f.need(p.Targets.Worse >= 1 && p.Targets.Auto >= 1, "targets: got %+v, expected times of a cost, 1 or more", p.Targets)
 	p.checkSystem(f)

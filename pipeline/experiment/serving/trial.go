@@ -119,7 +119,7 @@ func (p *Params) options(t *trial, policy *Policy, mode Mode, seed uint64, reque
 	}
 	for z := range p.System.Zones {
 		w, err := pool.New(pool.Options{
-			Policy: policy.of(), Elapsed: policy.Elapsed, FreeFirst: policy.FreeFirst, Near: policy.Near, Abreast: policy.Abreast,
+			Policy: policy.of(), Elapsed: policy.Elapsed, FreeFirst: policy.FreeFirst, Near: policy.Near, Abreast: policy.Abreast, Trial: policy.Trial,
 			Classes: classes, Queue: len(requests) + 1, Ramp: p.System.Ramp, Seed: seed + uint64(z),
 		})
 		if err != nil {
