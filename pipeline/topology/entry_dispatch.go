@@ -47,7 +47,7 @@ func (e *Entry) newDispatch(v *alone, p *publisher.Publisher) (_ *dispatch, err 
 	if !e.Silent {
 		o.Gauges = p
 	}
-	co := claims.Options{Client: v.client, Name: e.Name, Site: e.Site, Logger: e.part("claims")}
+	co := claims.Options{Client: v.client, Name: e.Name, Site: e.Site, Logger: e.part("claims"), Registerer: v.registry}
 	for _, zone := range e.Config.ZonesOf(e.Site) {
 		z := dispatcher.Zone{Name: zone.Name}
 		for _, name := range zone.Servers {

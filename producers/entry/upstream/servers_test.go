@@ -275,7 +275,7 @@ func TestPanic(t *testing.T) {
 			}
 		}
 		mu.Lock()
-		answer = "garbage"
+		answer = "HTTP/1.1 502 X\r\nContent-Length: 0\r\n\r\n"
 		mu.Unlock()
 		for range 100 {
 			do(p, newRequest(t, "GET", "/", ""))

@@ -124,6 +124,27 @@ func (c *claimant) book(p *plan, epoch uint64, has map[string]Figures) book {
 	return b
 }
 
+// shared is how a book that was written shares the places of servers out.
+func (c *claimant) shared(b *book) map[string]place {
+	out := make(map[string]place, len(c.servers))
+	for _, s := range c.servers {
+		x := place{free: s.M}
+		for i := range b.Dispatchers {
+			r := &b.Dispatchers[i]
+			n := r.Servers[s.Name].Claim
+			x.free -= n
+			if r.compare(&c.self) == 0 {
+				x.claimed = n
+			} else {
+				x.others += n
+			}
+		}
+		x.free = max(0, x.free)
+		out[s.Name] = x
+	}
+	return out
+}
+
 // without is the book that leaves this dispatcher out.
 func (c *claimant) without(p *plan) book {
 	return book{Born: p.from.Born, Before: p.from.at, Dispatchers: p.others}

@@ -3,6 +3,7 @@ package claims
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -28,6 +29,7 @@ type Claims struct {
 	mu       sync.Mutex
 	core     claimant
 	fair     map[string]int
+	written  map[string]place // by the last round that was written
 	change   uint64 // counts SetServers
 	zones    map[string]string
 	seen     View      // what was read last, ages as of then
@@ -57,8 +59,14 @@ type State struct {
 	Live int
 	// Limits are how many requests may be in service by server, Fair what they should be.
 	Limits, Fair map[string]int
-	Counts       Counts
+	// Claimed are the places of a server that this dispatcher had by its last round, Others'
+	// those of all others, and Free those of nobody. Absent before the first one.
+	Claimed, Others, Free map[string]int
+	Counts                Counts
 }
+
+// place is how the places of a server were shared out.
+type place struct{ claimed, others, free int }
 
 // Load is what other dispatchers have in a zone.
 type Load struct {
@@ -76,7 +84,15 @@ func New(o Options) (*Claims, error) {
 		return nil, err
 	}
 	c := newClaims(o, &kvStore{client: o.Client, key: key(o.Site), makes: true})
-	return c, c.SetServers(o.Servers)
+	if err := c.SetServers(o.Servers); err != nil {
+		return nil, err
+	}
+	if o.Registerer != nil {
+		if err := o.Registerer.Register(newCollector(c)); err != nil {
+			return nil, fmt.Errorf("metrics of claims: %w", err)
+		}
+	}
+	return c, nil
 }
 
 func newClaims(o Options, s store) *Claims {
@@ -178,9 +194,16 @@ func (c *Claims) Zone(name string) (l Load, some bool) {
 func (c *Claims) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := State{Away: c.away, Live: c.live, Limits: map[string]int{}, Fair: map[string]int{}, Counts: c.counts}
+	s := State{
+		Away: c.away, Live: c.live, Limits: map[string]int{}, Fair: map[string]int{},
+		Claimed: map[string]int{}, Others: map[string]int{}, Free: map[string]int{}, Counts: c.counts,
+	}
 	for _, server := range c.core.servers {
-		s.Limits[server.Name], s.Fair[server.Name] = c.core.limits[server.Name], c.fair[server.Name]
+		name := server.Name
+		s.Limits[name], s.Fair[name] = c.core.limits[name], c.fair[name]
+		if w, ok := c.written[name]; ok {
+			s.Claimed[name], s.Others[name], s.Free[name] = w.claimed, w.others, w.free
+		}
 	}
 	return s
 }
@@ -322,6 +345,7 @@ func (c *Claims) finish(ctx context.Context, p *plan) error {
 	}
 	c.mu.Lock()
 	c.counts.Rounds++
+	c.written = c.core.shared(&b)
 	// Servers that changed meanwhile are for the next round.
 	changed := p.change == c.change && c.core.raise(p)
 	c.mu.Unlock()

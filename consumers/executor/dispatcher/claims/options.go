@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"penstock/infra/bus"
@@ -46,6 +47,8 @@ type Options struct {
 	// Patience is how long a dispatcher that never reached the bus waits before it takes all
 	// places. Defaults to 2 s.
 	Patience time.Duration
+	// Registerer gets the metrics. Defaults to none.
+	Registerer prometheus.Registerer
 	// Servers of the site, see SetServers.
 	Servers []Server
 	// Site whose servers are shared. Needed.
