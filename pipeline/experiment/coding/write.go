@@ -12,27 +12,14 @@ const file = "experiment-coding"
 // JSON is the result for machines.
 func (r *Result) JSON() ([]byte, error) { return sheet.JSON(r) }
 
-// page is the result for people.
-func (r *Result) page() (*sheet.Page, error) {
-	plots, err := r.plots()
-	if err != nil {
-		return nil, fmt.Errorf("experiment: plots: %w", err)
-	}
-	return &sheet.Page{
+// Write writes experiment-coding.json and experiment-coding.html into a folder, which it
+// makes if it must.
+func (r *Result) Write(dir string) error {
+	return sheet.Write(dir, file, r, &sheet.Page{
 		Title: "Penstock: the coding experiment",
 		About: fmt.Sprintf("The evaluation of TOFEC (adaptive erasure coding in front of an object store), simulated over the queue and the choosers of the live coder: "+
 			"%d seeds from %d on, %d requests each that count. Loads are per cents of what (1,1) carries. Marks are those of PAPERS: [S] said by the paper, "+
 			"[F] found elsewhere, [A] assumed, [A-r] assumed but recalled, [D] derived by us.", r.Seeds, r.FirstSeed, r.params.Requests),
-		Tables: r.Tables(), Pictures: plots,
-	}, nil
-}
-
-// Write writes experiment-coding.json and experiment-coding.html into a folder, which it
-// makes if it must.
-func (r *Result) Write(dir string) error {
-	p, err := r.page()
-	if err != nil {
-		return err
-	}
-	return sheet.Write(dir, file, r, p)
+		Tables: r.Tables(), Plots: r.plots,
+	})
 }

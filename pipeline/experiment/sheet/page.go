@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"os"
 	"path/filepath"
+	"slices"
 
 	_ "embed" // The page's template.
 )
@@ -21,12 +22,22 @@ type Page struct {
 	Title, About string
 	Tables       []Table
 	Pictures     []Picture
+	// Plots draws more pictures. Defaults to none.
+	Plots func() ([]Picture, error)
 }
 
 // HTML is the page, which loads nothing from elsewhere.
 func (p *Page) HTML() ([]byte, error) {
+	all := *p
+	if p.Plots != nil {
+		plots, err := p.Plots()
+		if err != nil {
+			return nil, fmt.Errorf("experiment: plots: %w", err)
+		}
+		all.Pictures = slices.Concat(p.Pictures, plots)
+	}
 	var b bytes.Buffer
-	if err := page.Execute(&b, p); err != nil {
+	if err := page.Execute(&b, &all); err != nil {
 		return nil, fmt.Errorf("experiment: page: %w", err)
 	}
 	return b.Bytes(), nil

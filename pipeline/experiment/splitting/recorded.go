@@ -1,16 +1,13 @@
 package splitting
 
 import (
-	"bufio"
-	"compress/gzip"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"penstock/pipeline/experiment/recorded"
 )
 
 // Source is a recording of arrivals.
@@ -106,73 +103,25 @@ func newRecording(name string, times []int64) (*recording, error) {
 	return &recording{name: name, times: times, span: last - first + (last-first)/int64(len(times)-1)}, nil
 }
 
-// lines calls f for each line of a gzipped file but the first.
-func lines(name string, f func(line string) error) error {
-	file, err := os.Open(name)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrData, err)
-	}
-	defer file.Close()
-	z, err := gzip.NewReader(file)
-	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrData, name, err)
-	}
-	defer z.Close()
-	s := bufio.NewScanner(z)
-	s.Buffer(nil, 1<<20)
-	for n := 1; s.Scan(); n++ {
-		if n == 1 {
-			continue
-		}
-		if err := f(strings.TrimSuffix(s.Text(), "\r")); err != nil {
-			return fmt.Errorf("%w: %s line %d: %w", ErrData, name, n, err)
-		}
-	}
-	if err := s.Err(); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrData, name, err)
-	}
-	return nil
-}
-
-// loadAzure reads both classes of the hour of inference requests.
+// loadAzure is both classes of the hour of inference requests.
 func loadAzure(dir string) (*recording, error) {
-	var times []int64
-	for _, class := range []string{"conv", "code"} {
-		err := lines(filepath.Join(dir, "AzureLLMInferenceTrace_"+class+".csv.gz"), func(line string) error {
-			text, _, _ := strings.Cut(line, ",")
-			at, err := time.Parse("2006-01-02 15:04:05", text)
-			if err != nil {
-				return err
-			}
-			times = append(times, at.UnixMicro())
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return newRecording("azure-llm-2023", times)
+	rows, err := recorded.Azure(dir)
+	return ofRows("azure-llm-2023", rows, err)
 }
 
-// loadNASA reads the morning of a web server. Its times are whole seconds: requests
-// of a second are spread over it, by a generator of a fixed seed.
+// loadNASA is the morning of a web server.
 func loadNASA(name string) (*recording, error) {
-	draw := rand.New(rand.NewPCG(1995, 801))
-	var times []int64
-	err := lines(name, func(line string) error {
-		fields := strings.Split(line, "\t")
-		if len(fields) < 3 {
-			return fmt.Errorf("%d fields, expected at least 3", len(fields))
-		}
-		at, err := strconv.ParseInt(fields[2], 10, 64)
-		if err != nil {
-			return err
-		}
-		times = append(times, at*1_000_000+draw.Int64N(1_000_000))
-		return nil
-	})
+	rows, err := recorded.NASA(name, time.Microsecond)
+	return ofRows("nasa-19950801", rows, err)
+}
+
+func ofRows(name string, rows []recorded.Row, err error) (*recording, error) {
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrData, err)
 	}
-	return newRecording("nasa-19950801", times)
+	times := make([]int64, 0, len(rows))
+	for _, r := range rows {
+		times = append(times, r.At/int64(time.Microsecond))
+	}
+	return newRecording(name, times)
 }

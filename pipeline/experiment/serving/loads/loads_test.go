@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"penstock/pipeline/experiment/recorded"
 )
 
 var (
@@ -107,7 +109,7 @@ func TestCoursesThatAreNone(t *testing.T) {
 // mean of the pages.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	rec, err := newRecording("r", []Row{{At: 2e9, Size: 10, Kind: 1}, {At: 0, Size: 30, Dynamic: true}, {At: 1e9, Size: 20}}, true)
+	rec, err := newRecording("r", []recorded.Row{{At: 2e9, Size: 10, Kind: 1}, {At: 0, Size: 30, Dynamic: true}, {At: 1e9, Size: 20}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +123,7 @@ func TestReplay(t *testing.T) {
 			t.Fatalf("request %d: %+v", i, r)
 		}
 	}
-	for _, rows := range [][]Row{nil, {{Size: 1}, {Size: 1}}, {{}, {At: 1}}} {
+	for _, rows := range [][]recorded.Row{nil, {{Size: 1}, {Size: 1}}, {{}, {At: 1}}} {
 		if _, err := newRecording("r", rows, false); !errors.Is(err, ErrRecording) {
 			t.Errorf("%v: got %v", rows, err)
 		}

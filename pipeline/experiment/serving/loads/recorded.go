@@ -1,43 +1,31 @@
 package loads
 
 import (
-	"bufio"
-	"compress/gzip"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
-)
 
-// Row is one row of a recording.
-type Row struct {
-	At      int64 // ns from the first
-	Size    float64
-	Kind    uint8
-	Dynamic bool
-}
+	"penstock/pipeline/experiment/recorded"
+)
 
 // Recording is arrivals that were recorded, with a size each.
 type Recording struct {
 	Name string
-	Rows []Row
-	Span int64   // ns until it begins again
-	Mean float64 // size
+	Rows []recorded.Row // At is ns from the first
+	Span int64          // ns until it begins again
+	Mean float64        // size
 	// Dynamic says that rows tell which are dynamic; otherwise that is drawn.
 	Dynamic bool
 }
 
 // newRecording puts rows in order; the round after begins as long after the last as one is
 // after another on average.
-func newRecording(name string, rows []Row, dynamic bool) (*Recording, error) {
+func newRecording(name string, rows []recorded.Row, dynamic bool) (*Recording, error) {
 	if len(rows) < 2 {
 		return nil, fmt.Errorf("%w: %s: %d rows, expected more", ErrRecording, name, len(rows))
 	}
-	slices.SortStableFunc(rows, func(a, b Row) int {
+	slices.SortStableFunc(rows, func(a, b recorded.Row) int {
 		switch {
 		case a.At < b.At:
 			return -1
@@ -97,91 +85,21 @@ func (p *Replay) Draw(seed uint64) []Request {
 	}
 }
 
-// lines calls f for each line of a gzipped file but the first.
-func lines(name string, f func(line string) error) error {
-	file, err := os.Open(name)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrRecording, err)
-	}
-	defer file.Close()
-	z, err := gzip.NewReader(file)
-	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrRecording, name, err)
-	}
-	defer z.Close()
-	s := bufio.NewScanner(z)
-	s.Buffer(nil, 1<<20)
-	for n := 1; s.Scan(); n++ {
-		if n == 1 {
-			continue
-		}
-		if err := f(strings.TrimSuffix(s.Text(), "\r")); err != nil {
-			return fmt.Errorf("%w: %s line %d: %w", ErrRecording, name, n, err)
-		}
-	}
-	if err := s.Err(); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrRecording, name, err)
-	}
-	return nil
-}
-
-// Azure reads the hour of inference requests; conversations are kind 0, code is kind 1,
-// and a size is the tokens read and made.
+// Azure is the hour of inference requests; conversations are kind 0, code is kind 1, and a
+// size is the tokens read and made.
 func Azure(dir string) (*Recording, error) {
-	var rows []Row
-	for kind, class := range []string{"conv", "code"} {
-		err := lines(filepath.Join(dir, "AzureLLMInferenceTrace_"+class+".csv.gz"), func(line string) error {
-			fields := strings.Split(line, ",")
-			if len(fields) != 3 {
-				return fmt.Errorf("%d fields, expected 3", len(fields))
-			}
-			at, err := time.Parse("2006-01-02 15:04:05", fields[0])
-			if err != nil {
-				return err
-			}
-			tokens := 0.0
-			for _, f := range fields[1:] {
-				n, err := strconv.ParseUint(f, 10, 32)
-				if err != nil {
-					return err
-				}
-				tokens += float64(n)
-			}
-			rows = append(rows, Row{At: at.UnixNano(), Size: tokens, Kind: uint8(kind)})
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
+	rows, err := recorded.Azure(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRecording, err)
 	}
 	return newRecording("azure-llm-2023", rows, false)
 }
 
-// NASA reads the morning of a web server. Its times are whole seconds: requests of a
-// second are spread over it, by a generator of a fixed seed.
+// NASA is the morning of a web server.
 func NASA(name string) (*Recording, error) {
-	draw := rand.New(rand.NewPCG(1995, 801))
-	var rows []Row
-	err := lines(name, func(line string) error {
-		fields := strings.Split(line, "\t")
-		if len(fields) < 7 {
-			return fmt.Errorf("%d fields, expected at least 7", len(fields))
-		}
-		at, err := strconv.ParseInt(fields[2], 10, 64)
-		if err != nil {
-			return err
-		}
-		size, err := strconv.ParseFloat(fields[6], 64)
-		if err != nil || size < 0 {
-			return fmt.Errorf("size %q", fields[6])
-		}
-		rows = append(rows, Row{
-			At: at*1_000_000_000 + draw.Int64N(1_000_000_000), Size: size, Dynamic: strings.Contains(fields[4], "cgi-bin") || strings.Contains(fields[4], "?"),
-		})
-		return nil
-	})
+	rows, err := recorded.NASA(name, time.Nanosecond)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrRecording, err)
 	}
 	return newRecording("nasa-19950801", rows, true)
 }
