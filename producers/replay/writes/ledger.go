@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"penstock/infra/clock"
 	"penstock/infra/objectstore"
 )
 
@@ -42,7 +44,17 @@ type Options struct {
 	Sites []Site
 	// Workers write at once. Defaults to 4.
 	Workers int
+	// Clock paces the waiting for a copy that is on its way. Defaults to the machine's:
+	// movers don't go by the clock of a replay.
+	Clock clock.Clock
 }
+
+const (
+	// arrivesWithin is how long a copy that is on its way is waited for.
+	arrivesWithin = time.Minute
+	// lookAgain is how long before it is looked at again.
+	lookAgain = 5 * time.Millisecond
+)
 
 // Ledger buffers the writes of the current window, and knows what each owner's
 // data must be. It is not safe for concurrent use.
@@ -86,6 +98,9 @@ type write struct {
 func Open(o Options) (*Ledger, error) {
 	if o.Workers <= 0 {
 		o.Workers = 4
+	}
+	if o.Clock == nil {
+		o.Clock = clock.System()
 	}
 	written, err := readMarker(o.Dir)
 	if err != nil {
@@ -246,11 +261,21 @@ func (l *Ledger) append(ctx context.Context, j job) (found, error) {
 }
 
 func (l *Ledger) appendAt(ctx context.Context, at *found, records []objectstore.Record) error {
+	first, began := *at, l.opts.Clock.Now()
 	for {
 		_, err := l.opts.Sites[at.site].Store.AppendAll(ctx, at.owner, File, records)
 		var marked *objectstore.MarkedError
 		if err == nil || !errors.As(err, &marked) {
 			return err
+		}
+		// The mover has closed the source, and not opened this one yet. The source knows
+		// should it be opened again instead.
+		if marked.Have.State == objectstore.Incoming && l.opts.Clock.Now().Sub(began) < arrivesWithin {
+			if err := l.opts.Clock.Sleep(ctx, lookAgain); err != nil {
+				return fmt.Errorf("owner %.80q is on its way: %w", at.owner, err)
+			}
+			*at = first
+			continue
 		}
 		next, ok := l.bySite[marked.Have.Site]
 		// A retired copy names where the data went; newer moves have greater

@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"penstock/infra/clock"
 	"penstock/infra/objectstore"
 	"penstock/infra/objectstore/dir"
 )
@@ -105,6 +107,76 @@ func (b *bench) move(t testing.TB, o, to int, version uint64) {
 	gone := objectstore.Mark{State: objectstore.Retired, Version: version, Site: b.sites[to].Name}
 	if err := b.sites[from].Store.Mark(ctx, name, m, gone); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestWritesWaitForDataOnItsWay: between the closing of a source and the opening of the
+// destination nobody can write; a move that is given up opens the source again.
+func TestWritesWaitForDataOnItsWay(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct {
+		ends func(b *bench, mark func(site int, to objectstore.Mark))
+		site int
+		err  error
+	}{
+		"arrives": {func(_ *bench, mark func(int, objectstore.Mark)) {
+			mark(1, objectstore.Mark{State: objectstore.Live, Version: 1})
+		}, 1, nil},
+		"is given up": {func(b *bench, mark func(int, objectstore.Mark)) {
+			mark(0, objectstore.Mark{})
+			incoming := objectstore.Mark{State: objectstore.Incoming, Version: 1, By: "m"}
+			if err := b.sites[1].Store.Delete(context.Background(), "ann", incoming); err != nil {
+				t.Error(err)
+			}
+		}, 0, nil},
+		"never comes": {func(*bench, func(int, objectstore.Mark)) {}, 0, ErrUnreachable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, "ann")
+			c := clock.NewManual(time.Unix(0, 0))
+			l, err := Open(Options{Dir: b.state, Locator: b.at, Sites: b.sites, Clock: c})
+			if err != nil {
+				t.Fatal(err)
+			}
+			mark := func(site int, to objectstore.Mark) {
+				t.Helper()
+				have, err := b.sites[site].Store.Stat(t.Context(), "ann")
+				if err == nil {
+					err = b.sites[site].Store.Mark(t.Context(), "ann", have, to)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			l.Add(0, 5)
+			flush(t, l, 1)
+			b.move(t, 0, 1, 1)
+			mark(1, objectstore.Mark{State: objectstore.Incoming, Version: 1, By: "m"})
+			l.Add(0, 6)
+			done := make(chan error, 1)
+			go func() { done <- l.Flush(t.Context(), 2) }()
+			for range 3 {
+				if err := c.Await(t.Context(), 1); err != nil {
+					t.Fatal(err)
+				}
+				c.Advance(lookAgain)
+			}
+			if err := c.Await(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			x.ends(b, mark)
+			c.Advance(arrivesWithin)
+			if err := <-done; !errors.Is(err, x.err) {
+				t.Fatalf("got %v, expected %v", err, x.err)
+			}
+			if x.err == nil && b.at.sites[0] != x.site {
+				t.Errorf("written at %d, expected %d", b.at.sites[0], x.site)
+			}
+			if r := verify(t, l); x.err == nil && (!r.OK() || r.Records != 2) {
+				t.Errorf("got %+v", r)
+			}
+		})
 	}
 }
 
