@@ -19,6 +19,14 @@ const maxFile = 4 << 20
 
 // Load reads and checks a file. The error is Faults where the content is wrong.
 func Load(path string) (*Config, error) {
+	b, err := contentOf(path)
+	if err != nil {
+		return nil, err
+	}
+	return Read(path, b)
+}
+
+func contentOf(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
@@ -30,16 +38,22 @@ func Load(path string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	return Read(path, b)
+	return b, nil
 }
 
 // Read checks the content of a file; name is for the faults.
 func Read(name string, content []byte) (*Config, error) {
+	cfg, _, err := read(name, content)
+	return cfg, err
+}
+
+// read is Read; what was decoded knows where each field stands.
+func read(name string, content []byte) (*Config, *decoder, error) {
 	cfg := Default()
 	d := decoder{file: name, lines: map[string]int{}}
 	file, err := parser.ParseBytes(content, 0)
 	if err != nil {
-		return nil, Faults{syntaxFault(name, err)}
+		return nil, nil, Faults{syntaxFault(name, err)}
 	}
 	if len(file.Docs) > 1 && file.Docs[1].Body != nil {
 		d.fault(file.Docs[1].Body, "", "", "one YAML document")
@@ -50,9 +64,9 @@ func Read(name string, content []byte) (*Config, error) {
 	d.faults = append(d.faults, d.meaning(&cfg)...)
 	if len(d.faults) > 0 {
 		sort.SliceStable(d.faults, func(i, j int) bool { return d.faults[i].Line < d.faults[j].Line })
-		return nil, d.faults
+		return nil, nil, d.faults
 	}
-	return &cfg, nil
+	return &cfg, &d, nil
 }
 
 // meaning returns the faults of what could be read. What could not is empty or at

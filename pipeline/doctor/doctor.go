@@ -71,6 +71,8 @@ type Options struct {
 	// Servers makes the policy of servers of the configuration, and what turns them on and
 	// off; its error is a finding.
 	Servers func() error
+	// Programs are those of command hooks that can't be run on this machine.
+	Programs config.Faults
 	// Coders looks at what coders need where they run: files and stores. Nothing is made
 	// in those stores.
 	Coders bool

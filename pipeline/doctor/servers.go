@@ -23,6 +23,9 @@ func (x *examination) dispatchers() {
 			return
 		}
 	}
+	for _, f := range x.Programs {
+		x.add("configuration", "servers", Look, f.String(), "on the machines of penstock serverswitch it is needed, on others not")
+	}
 	s, w := &c.Servers, &c.Servers.Switching
 	x.fine("configuration", "servers", "policy %s with %d classes, at most %d requests in service at a server; switching: %s", s.Policy, len(s.Classes), s.InService, w.Policy)
 	if _, ok := s.Classes[config.OtherClass]; !ok && len(c.Entry.Class) == 0 {

@@ -32,10 +32,12 @@ type ServerState struct {
 	Observed string `json:"observed"`
 	// Left is what its drain waits for.
 	Left string `json:"left,omitempty"`
-	// Tries that failed, with what, and when the next is due.
-	Tries int       `json:"tries,omitempty"`
-	Fault string    `json:"fault,omitempty"`
-	Next  time.Time `json:"next,omitzero"`
+	// Tries that failed, with what, and when the next is due; Failed that they are enough for
+	// the table to be answered failed.
+	Tries  int       `json:"tries,omitempty"`
+	Failed bool      `json:"failed,omitempty"`
+	Fault  string    `json:"fault,omitempty"`
+	Next   time.Time `json:"next,omitzero"`
 }
 
 // State returns how all sites stand, by name, with their servers in the order of the
@@ -61,7 +63,7 @@ func (s *site) state(u *unit) ServerState {
 	v := ServerState{
 		Server: u.Name, Zone: u.Zone, Backend: u.Backend.Name(), Wanted: [...]string{"", "on", "off"}[s.wants[u.Name]],
 		Phase: m.Phase, Since: m.Since, Until: m.Until, Observed: u.power.String(),
-		Tries: m.Tries, Fault: m.Fault,
+		Tries: m.Tries, Failed: s.failed(u), Fault: m.Fault,
 	}
 	switch m.Phase {
 	case Draining:

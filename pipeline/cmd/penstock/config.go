@@ -25,14 +25,23 @@ func (c *configCheckCmd) Run(con *console) error {
 	if err == nil {
 		err = topology.CheckLatency(cfg)
 	}
+	var notes []string
+	if cfg != nil {
+		notes = cfg.Notes()
+	}
+	if missing, e := config.MissingPrograms(c.File); e == nil { // Else it has faults, which are told.
+		for _, f := range missing {
+			notes = append(notes, f.String())
+		}
+	}
 	if con.json {
-		return errors.Join(err, c.encode(con, cfg, err))
+		return errors.Join(err, c.encode(con, cfg, notes, err))
 	}
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(con.out, "%s: fine, %d sites\n", c.File, len(cfg.Sites))
-	for _, n := range cfg.Notes() {
+	for _, n := range notes {
 		fmt.Fprintln(con.out, "note:", n)
 	}
 	return nil
@@ -40,7 +49,7 @@ func (c *configCheckCmd) Run(con *console) error {
 
 // encode writes what was found for a machine. A file that could not be read has
 // its error alone.
-func (c *configCheckCmd) encode(con *console, cfg *config.Config, err error) error {
+func (c *configCheckCmd) encode(con *console, cfg *config.Config, notes []string, err error) error {
 	type fault struct {
 		Line     int    `json:"line,omitempty"`
 		Path     string `json:"path,omitempty"`
@@ -67,7 +76,7 @@ func (c *configCheckCmd) encode(con *console, cfg *config.Config, err error) err
 		return nil //nolint:nilerr // The caller returns it: there is nothing to add.
 	}
 	if cfg != nil {
-		out.Sites, out.Notes = len(cfg.Sites), append(out.Notes, cfg.Notes()...)
+		out.Sites, out.Notes = len(cfg.Sites), append(out.Notes, notes...)
 	}
 	return json.NewEncoder(con.out).Encode(out)
 }

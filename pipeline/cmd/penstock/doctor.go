@@ -37,6 +37,9 @@ func (c *doctorCmd) Run(con *console) error {
 		}
 		o.Config, o.Split, o.Coding = cfg, func() error { return topology.CheckSplit(cfg) }, func() error { return topology.CheckCoding(cfg) }
 		o.Servers = func() error { return topology.CheckServers(cfg) }
+		if o.Programs, err = config.MissingPrograms(c.Config); err != nil {
+			return err
+		}
 		if o.Coders = !c.NoStores; o.Coders {
 			o.Stores = func(ctx context.Context, client *bus.Client) (map[string]objectstore.Store, func() error, error) {
 				s, err := topology.ConfiguredStores(ctx, cfg, client, con.logger())

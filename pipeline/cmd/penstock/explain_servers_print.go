@@ -60,21 +60,41 @@ func printFigures(b *strings.Builder, by map[string]any) {
 	}
 }
 
-// printServerStates lists the servers with their queues.
+// printServerStates lists the servers with their queues: what they are by the decider, which
+// goes by outcomes, beside what the switch found.
 func printServerStates(b *strings.Builder, e *topology.ExplainedServers) {
 	b.WriteString("\n")
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "zone\tweight\tserver\tstate\tplaces\tin service\twaiting\tpotential penalty\tcost/s\n")
+	fmt.Fprint(t, "zone\tweight\tserver\twanted\tfound\tplaces\tin service\twaiting\tpotential penalty\tcost/s\n")
 	for _, z := range e.Zones {
 		for _, s := range z.Servers {
 			in, queued, potential := "?", "?", "?"
 			if q := s.Queue; q != nil {
 				in, queued, potential = short(q.InService), short(q.Queued), short(q.Potential)
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", z.Zone, short(z.Weight), s.Server, s.State, s.Slots, in, queued, potential, short(s.Cost))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", z.Zone, short(z.Weight), s.Server, s.State, foundBy(e.Switch, s.Server), s.Slots, in, queued, potential, short(s.Cost))
 		}
 	}
 	_ = t.Flush() // Into memory.
+	if e.Dispatchers == 0 {
+		b.WriteString("no gauges were recorded: what waits and is in service at servers is not known\n")
+	}
+}
+
+// foundBy is what the server switch found a server to be; ? where it has not looked.
+func foundBy(s *topology.SwitchStatus, server string) string {
+	if s == nil {
+		return "?"
+	}
+	for i := range s.State.Servers {
+		if x := &s.State.Servers[i]; x.Server == server {
+			if x.Failed {
+				return "failed, " + string(x.Phase)
+			}
+			return string(x.Phase)
+		}
+	}
+	return "?"
 }
 
 // printSwitch prints what the server switch says, wanted beside observed.
