@@ -25,6 +25,9 @@ type Servers struct {
 	Queue     int `yaml:"queue"`
 	// Ramp is in what time a new server comes to its full share.
 	Ramp Duration `yaml:"ramp"`
+	// Trial is after how long without a request a server that looks slow has one all the
+	// same, so that it is found when it is fast again; 0: never.
+	Trial Duration `yaml:"trial"`
 	// Classes of requests, as entry.class names them, each with its limit and penalty.
 	// The class other is that of all that is not listed.
 	Classes map[string]Class `yaml:"classes"`
@@ -142,7 +145,7 @@ const (
 
 func defaultServers() Servers {
 	return Servers{
-		Policy: "A1", Zone: "penalty", Window: Duration(time.Second), InService: 16, Queue: 1000, Ramp: Duration(10 * time.Second),
+		Policy: "A1", Zone: "penalty", Window: Duration(time.Second), InService: 16, Queue: 1000, Ramp: Duration(10 * time.Second), Trial: Duration(10 * time.Second),
 		ServerCost: 1, TTL: Duration(10 * time.Minute),
 		Switching: Switching{
 			Policy: SwitchNone, Least: 1, Cooldown: Duration(time.Minute), StartDelay: Duration(30 * time.Second), Hold: Duration(3 * time.Second),

@@ -17,6 +17,9 @@ var ServerPolicies = []string{"A1", "A2", "A3", "rr", "wrr", "ll", "cap", "p2c",
 // mostNumber bounds the numbers without a unit of the section servers.
 const mostNumber = 1e9
 
+// leastTrial keeps servers that are slow from having more than a few requests as trials.
+const leastTrial = 100 * time.Millisecond
+
 // dispatching checks the section servers.
 func (c *checker) dispatching(cfg *Config) {
 	s := &cfg.Servers
@@ -25,6 +28,7 @@ func (c *checker) dispatching(cfg *Config) {
 	c.need(s.Window > 0 && s.Window.Std()%time.Second == 0, "servers.window", s.Window.String(), "a multiple of 1s")
 	c.between("servers.in_service", float64(s.InService), 1, 1_000_000)
 	c.between("servers.queue", float64(s.Queue), 1, 1_000_000)
+	c.need(s.Trial == 0 || s.Trial.Std() >= leastTrial, "servers.trial", s.Trial.String(), "0 (never), or at least "+leastTrial.String())
 	c.need(s.ServerCost > 0 && s.ServerCost <= mostNumber, "servers.server_cost", num(s.ServerCost), "more than 0, at most "+num(mostNumber))
 	c.need(s.Window <= 0 || s.TTL >= 2*s.Window, "servers.ttl", s.TTL.String(), "at least two windows")
 	for _, name := range s.ClassNames() {

@@ -41,7 +41,7 @@ func (e *Entry) newDispatch(v *alone, p *publisher.Publisher) (_ *dispatch, err 
 		d.ready = s.Switching.Ready
 	}
 	o := dispatcher.Options{
-		Site: e.Site, Policy: s.Policy, Zone: s.Zone, InService: s.InService, Queue: s.Queue, Ramp: noneIfZero(s.Ramp.Std()),
+		Site: e.Site, Policy: s.Policy, Zone: s.Zone, InService: s.InService, Queue: s.Queue, Ramp: noneIfZero(s.Ramp.Std()), Trial: noneIfZero(s.Trial.Std()),
 		Seed: xxhash.Sum64String(e.Name), Logger: e.part("dispatcher"), Registerer: v.registry,
 	}
 	if !e.Silent {
