@@ -63,7 +63,7 @@ func TestSlowClients(t *testing.T) {
 	p := run(t, []string{service(t, readAll)}, func(o *entry.Options) {
 		// Longer than a busy machine makes a client look slow that isn't.
 		o.Limits.HeaderTimeout, o.Limits.IdleTimeout = 3*time.Second, 3*time.Second
-		o.Limits.BodyGrace, o.Limits.BodyRate = 3*time.Second, 1000
+		o.Limits.BodyGrace, o.Limits.BodyRate = 3*time.Second, 400
 	})
 	var all sync.WaitGroup
 	defer all.Wait()
