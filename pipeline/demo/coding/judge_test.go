@@ -56,7 +56,7 @@ func (j *judge) broken() (out []string) {
 func TestEachPromiseCanBeBroken(t *testing.T) {
 	j := good(t)
 	j.run()
-	if b := j.broken(); len(b) > 0 || len(j.Checks) != 22 {
+	if b := j.broken(); len(b) > 0 || len(j.Checks) != 23 {
 		t.Fatalf("%d checks, broken %q", len(j.Checks), b)
 	}
 	for what, change := range map[string]func(*judge){
@@ -75,9 +75,11 @@ func TestEachPromiseCanBeBroken(t *testing.T) {
 		"delays that were learned, before":    func(j *judge) { j.Learned[0].Usage = 0.2 },
 		"delays that were learned, at the":    func(j *judge) { j.Learned[1].Delay = 0.2 },
 		"thresholds once":                     func(j *judge) { j.Learned[1].K = []float64{1.5, 1} },
-		"events":                              func(j *judge) { j.Account.Late, j.Account.Counted = 1, j.Account.Counted-1 },
-		"events: ":                            func(j *judge) { j.audit = errors.New("a flush is lost") },
-		"events:":                             func(j *judge) { j.Account.Received, j.Account.Counted = 100, 100 },
+		"events that are":                     func(j *judge) { j.Account.Late, j.Account.Counted = 1, j.Account.Counted-1 },
+		Accounted:                             func(j *judge) { j.audit = errors.New("a flush is lost") },
+		Accounted + ", a":                     func(j *judge) { j.Account.Received, j.Account.Counted = 100, 100 },
+		Accounted + ", a row":                 func(j *judge) { j.Account.Counted-- },
+		Accounted + ", a row at":              func(j *judge) { j.Account.LostBatches = 1 },
 		"tables":                              func(j *judge) { j.Outcomes = map[control.Status]int{control.Advised: 1} },
 	} {
 		j := good(t)

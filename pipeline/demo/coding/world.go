@@ -20,7 +20,6 @@ import (
 	"penstock/pipeline/demo/coding/delayed"
 	"penstock/pipeline/demo/processes"
 	"penstock/pipeline/demo/stage"
-	"penstock/pipeline/report"
 	"penstock/schemas/control"
 	"penstock/schemas/window"
 )
@@ -223,23 +222,9 @@ func (w *world) settle(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for {
-		a, err := report.NewAudit(ctx, w.client)
-		if err != nil {
-			return err
-		}
-		behind := false
-		for _, g := range a.Groups {
-			behind = behind || g.Behind > 0
-		}
-		if !behind {
-			w.account = &a.Groups[0].Total
-			return a.Err()
-		}
-		if err := clock.System().Sleep(ctx, 200*time.Millisecond); err != nil {
-			return fmt.Errorf("the account is not complete: %w", err)
-		}
-	}
+	var err error
+	w.account, err = stage.Account(ctx, w.client)
+	return err
 }
 
 // close ends all that still runs. It may be called twice.

@@ -2,14 +2,12 @@ package servers
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 
 	"penstock/infra/bus"
 	"penstock/pipeline/demo/stage"
 	"penstock/schemas/control"
-	"penstock/schemas/subject"
 )
 
 // observer watches the bus as anybody could: what is decided, and what becomes of it. It
@@ -32,45 +30,21 @@ func newObserver(c *bus.Client) *observer {
 
 // run watches until the context ends.
 func (o *observer) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	kind := string(control.Servers)
-	errs := make([]error, 2)
-	var running sync.WaitGroup
-	running.Go(func() {
-		defer cancel()
-		errs[0] = stage.Watch(ctx, func() (*bus.Reader, error) {
-			return o.client.Read(ctx, subject.CommandsStream, []string{subject.Decisions(kind), subject.CommandsOf(kind)}, 0)
-		}, o.command)
-	})
-	running.Go(func() {
-		defer cancel()
-		errs[1] = stage.Watch(ctx, func() (*bus.Reader, error) {
-			return o.client.Read(ctx, subject.OutcomesStream, []string{subject.OutcomesOf(kind)}, 0)
-		}, o.outcome)
-	})
-	running.Wait()
-	return errors.Join(errs...)
+	return stage.Observe(ctx, o.client, control.Servers, o)
 }
 
-func (o *observer) command(m bus.Msg) error {
-	if m.Subject == subject.Decisions(string(control.Servers)) {
-		d, err := control.DecodeDecision(m.Data)
-		if err != nil {
-			return err
-		}
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.decisions++
-		for _, r := range d.Reasons {
-			o.reasons[r.Code] += max(r.Count, 1)
-		}
-		return nil
+// Decision implements stage.Onlooker.
+func (o *observer) Decision(d *control.Decision) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.decisions++
+	for _, r := range d.Reasons {
+		o.reasons[r.Code] += max(r.Count, 1)
 	}
-	c, err := control.DecodeCommand(m.Data)
-	if err != nil {
-		return err
-	}
+}
+
+// Command implements stage.Onlooker.
+func (o *observer) Command(c *control.Command) {
 	o.mu.Lock()
 	var before []string
 	if n := len(o.commands); n > 0 && o.commands[n-1].Servers != nil {
@@ -81,21 +55,16 @@ func (o *observer) command(m bus.Msg) error {
 	if o.say != nil {
 		o.say(c, before)
 	}
-	return nil
 }
 
-func (o *observer) outcome(m bus.Msg) error {
-	x, err := control.DecodeOutcome(m.Data)
-	if err != nil {
-		return err
-	}
+// Outcome implements stage.Onlooker.
+func (o *observer) Outcome(x *control.Outcome) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.outcomes[x.Status]++
 	if x.Target == control.SwitchTarget {
 		o.switched = append(o.switched, x)
 	}
-	return nil
 }
 
 // table is the newest command, nil before the first.

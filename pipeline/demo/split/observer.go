@@ -2,7 +2,6 @@ package split
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"penstock/infra/bus"
 	"penstock/pipeline/demo/stage"
 	"penstock/schemas/control"
-	"penstock/schemas/subject"
 	"penstock/schemas/window"
 )
 
@@ -49,30 +47,7 @@ func newObserver(c *bus.Client, sites []string, say func(*order, *observer)) *ob
 
 // run watches until the context ends.
 func (o *observer) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	kind := string(control.Split)
-	var running sync.WaitGroup
-	errs := make([]error, 3)
-	watch := func(n int, f func() error) {
-		running.Go(func() {
-			defer cancel()
-			errs[n] = f()
-		})
-	}
-	watch(0, func() error {
-		return stage.Watch(ctx, func() (*bus.Reader, error) {
-			return o.client.Read(ctx, subject.CommandsStream, []string{subject.Decisions(kind), subject.CommandsOf(kind)}, 0)
-		}, o.command)
-	})
-	watch(1, func() error {
-		return stage.Watch(ctx, func() (*bus.Reader, error) {
-			return o.client.Read(ctx, subject.OutcomesStream, []string{subject.OutcomesOf(kind)}, 0)
-		}, o.outcome)
-	})
-	watch(2, func() error { return o.watchWindows(ctx) })
-	running.Wait()
-	return errors.Join(errs...)
+	return stage.Observe(ctx, o.client, control.Split, o, o.watchWindows)
 }
 
 // watchWindows closes windows as they become complete.
@@ -102,25 +77,19 @@ func (o *observer) watchWindows(ctx context.Context) error {
 	}
 }
 
-func (o *observer) command(m bus.Msg) error {
-	if strings.HasPrefix(m.Subject, subject.Decisions("")) {
-		d, err := control.DecodeDecision(m.Data)
-		if err != nil {
-			return err
-		}
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.decisions++
-		o.last = d
-		for _, r := range d.Reasons {
-			o.reasons[r.Code] += max(r.Count, 1)
-		}
-		return nil
+// Decision implements stage.Onlooker.
+func (o *observer) Decision(d *control.Decision) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.decisions++
+	o.last = d
+	for _, r := range d.Reasons {
+		o.reasons[r.Code] += max(r.Count, 1)
 	}
-	c, err := control.DecodeCommand(m.Data)
-	if err != nil {
-		return err
-	}
+}
+
+// Command implements stage.Onlooker.
+func (o *observer) Command(c *control.Command) {
 	x := orderOf(c)
 	if o.say != nil {
 		o.say(&x, o)
@@ -134,18 +103,13 @@ func (o *observer) command(m bus.Msg) error {
 		o.answered(was)
 	}
 	delete(o.early, id)
-	return nil
 }
 
-func (o *observer) outcome(m bus.Msg) error {
-	x, err := control.DecodeOutcome(m.Data)
-	if err != nil {
-		return err
-	}
+// Outcome implements stage.Onlooker.
+func (o *observer) Outcome(x *control.Outcome) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.answered(x)
-	return nil
 }
 
 // answered notes when the entry point of a site had applied a command.

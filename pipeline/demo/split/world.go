@@ -11,12 +11,10 @@ import (
 	"time"
 
 	"penstock/infra/bus"
-	"penstock/infra/clock"
 	"penstock/pipeline/demo/links"
 	"penstock/pipeline/demo/processes"
 	"penstock/pipeline/demo/services"
 	"penstock/pipeline/demo/stage"
-	"penstock/pipeline/report"
 	"penstock/schemas/control"
 	"penstock/schemas/window"
 )
@@ -156,23 +154,11 @@ func (w *world) settle(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for {
-		a, err := report.NewAudit(ctx, w.client)
-		if err != nil {
-			return fmt.Errorf("%s: %w", w.policy, err)
-		}
-		behind := false
-		for _, g := range a.Groups {
-			behind = behind || g.Behind > 0
-		}
-		if !behind {
-			w.account = &a.Groups[0].Total
-			return a.Err()
-		}
-		if err := clock.System().Sleep(ctx, 200*time.Millisecond); err != nil {
-			return fmt.Errorf("%s: the account is not complete: %w", w.policy, err)
-		}
+	var err error
+	if w.account, err = stage.Account(ctx, w.client); err != nil {
+		return fmt.Errorf("%s: %w", w.policy, err)
 	}
+	return nil
 }
 
 // close ends all that still runs. It may be called twice.

@@ -3,9 +3,3 @@
 //
 // It keeps no state.
 package stage
-
-import "errors"
-
-// ErrFolder is returned for a folder that holds something else than an earlier
-// demonstration. Nothing was removed.
-var ErrFolder = errors.New("name another folder")
