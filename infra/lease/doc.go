@@ -13,6 +13,8 @@
 // to bear that, as what is called at least once does. Only one of two holders of one name
 // holds it: the same process started twice is two.
 //
+// Who waits says so each second, in a key of its own ([StandingBy]), and logs once for whom.
+//
 // The key's value says who holds it, and what the holder has to say: those who only look
 // read it with [Read].
 //

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -104,17 +105,21 @@ func Read(ctx context.Context, client *bus.Client, key string) (Held, bool, erro
 // does. work's context ends when ctx does, or, with the cause ErrLost, when the key may not
 // be its own any more; if work returns nil then, the key is waited for again.
 func (l *Lease) Run(ctx context.Context, work func(ctx context.Context) error) error {
+	behind := ""
 	for ctx.Err() == nil {
 		revision, began, err := l.take(ctx)
 		if err != nil || revision == 0 {
 			if err != nil && ctx.Err() == nil {
 				l.o.Logger.Debug().Err(err).Str("lease", l.o.Key).Msg("can't be asked for now")
+			} else {
+				behind = l.waits(ctx, behind)
 			}
 			if l.o.Clock.Sleep(ctx, Every) != nil {
 				return nil //nolint:nilerr // The context has ended.
 			}
 			continue
 		}
+		behind = ""
 		l.o.Logger.Info().Str("lease", l.o.Key).Msg("held: this process does the work")
 		if lost, err := l.hold(ctx, revision, began, work); err != nil || !lost {
 			return err
@@ -122,6 +127,77 @@ func (l *Lease) Run(ctx context.Context, work func(ctx context.Context) error) e
 		l.o.Logger.Warn().Str("lease", l.o.Key).Msg("not renewed in time: the work was stopped, and is waited for")
 	}
 	return nil
+}
+
+// waits says whom this process waits for, once for each that holds the key, and that it
+// stands by. It returns who that is.
+func (l *Lease) waits(ctx context.Context, before string) string {
+	ctx, cancel := context.WithTimeout(ctx, Every)
+	defer cancel()
+	held, ok, err := Read(ctx, l.o.Client, l.o.Key)
+	if err != nil || !ok {
+		return before
+	}
+	if held.ID != before {
+		l.o.Logger.Info().Str("lease", l.o.Key).Str("holder", held.Holder).Time("since", held.Since).Msg("another process holds it: this one stands by")
+	}
+	l.standBy(ctx)
+	return held.ID
+}
+
+// standBy writes that this process waits for the key: it is forgotten 5 s after the last
+// time. That it can't be written is no reason to wait otherwise.
+func (l *Lease) standBy(ctx context.Context) {
+	kv, err := l.o.Client.KV(ctx, subject.MembersKV)
+	if err == nil {
+		var value []byte
+		if value, err = json.Marshal(Held{Holder: l.o.Holder, ID: l.id}); err == nil {
+			_, err = kv.Put(ctx, l.o.Key+waiting+l.id, value)
+		}
+	}
+	if err != nil {
+		l.o.Logger.Debug().Err(err).Str("lease", l.o.Key).Msg("can't say that this process stands by")
+	}
+}
+
+// waiting is between a key and the id of a process that waits for it, in the key that says so.
+const waiting = ".waiting."
+
+// StandingBy returns the names of those who wait for a key, sorted; one that is just about
+// to get it may be among them.
+func StandingBy(ctx context.Context, client *bus.Client, key string) ([]string, error) {
+	held, _, err := Read(ctx, client, key)
+	if err != nil {
+		return nil, err
+	}
+	kv, err := client.KV(ctx, subject.MembersKV)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	keys, err := kv.ListKeysFiltered(ctx, key+waiting+"*")
+	if err != nil {
+		return nil, fmt.Errorf("lease %s: who waits: %w", key, err)
+	}
+	defer func() { _ = keys.Stop() }()
+	var names []string
+	for name := range keys.Keys() {
+		e, err := kv.Get(ctx, name)
+		if errors.Is(err, jetstream.ErrKeyNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("lease %s: who waits: %w", key, err)
+		}
+		var h Held
+		if json.Unmarshal(e.Value(), &h) == nil && h.ID != held.ID {
+			names = append(names, h.Holder)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // take makes the key; revision 0: another has it.

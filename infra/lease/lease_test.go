@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -80,6 +81,22 @@ func TestOneAtATime(t *testing.T) {
 		t.Fatalf("%+v, %v, %v", held, ok, err)
 	}
 	two := start(t, wish(t, b, "two"), &running)
+	client := bustest.Client(t, b)
+	kv, err := client.KV(t.Context(), subject.MembersKV)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stands, err := kv.Watch(t.Context(), key+".waiting.*", jetstream.UpdatesOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the second to stand by", stands.Updates())
+	if err := stands.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := lease.StandingBy(t.Context(), client, key); err != nil || !slices.Equal(names, []string{"two"}) {
+		t.Errorf("standing by: %v, %v", names, err)
+	}
 	one.stop()
 	if err := await(t, "the first's end", one.gone); err != nil {
 		t.Fatal(err)

@@ -54,6 +54,8 @@ func TestConfigurationsThatDispatch(t *testing.T) {
 			}
 		}
 	}
+	missing := Options{Config: read(t, pools+classed+switches), Programs: config.Faults{{File: "f", Line: 7, Path: "servers.switching.hooks[0].on", Got: "no-such", Expected: "a program"}}}
+	want(t, Run(t.Context(), missing), "configuration", "servers", Look, `f:7: servers.switching.hooks[0].on: got "no-such", expected a program on the machines of penstock serverswitch`)
 	refused := Options{Config: read(t, pools+classed+dispatch), Servers: func() error { return errors.New("slots beyond all") }}
 	want(t, Run(t.Context(), refused), "configuration", "servers", Broken, "slots beyond all serve refuses to start, and so do entry points")
 	refused.Config = read(t, pools)
@@ -132,6 +134,23 @@ func TestServersThatNobodyTurns(t *testing.T) {
 	}
 	decide(3, control.Act, "1ns")
 	want(t, looks(""), "decisions", "servers of a", Look, "the ttl of its last table is over: followers do without one")
+}
+
+// TestFollowersThatAreGone are left out as long as there are others.
+func TestFollowersThatAreGone(t *testing.T) {
+	t.Parallel()
+	age, left := int64(60), int64(60)
+	table := &report.TableStatus{Scope: "a", Epoch: 2, AgeS: &age, LeftS: &left, Routers: []report.RouterStatus{
+		{By: "entry-1", Epoch: 1, Gone: true, Status: control.Done, At: time.Now()}, {By: "entry-2", Epoch: 2, Status: control.Done},
+	}}
+	x := &examination{Options: Options{Clock: clock.System()}}
+	x.table(&report.KindStatus{Kind: control.Servers}, table)
+	if len(x.report.Findings) > 0 {
+		t.Errorf("one is gone, another lives: %+v", x.report.Findings)
+	}
+	table.Routers = table.Routers[:1]
+	x.table(&report.KindStatus{Kind: control.Servers}, table)
+	want(t, &x.report, "decisions", "servers of a", Look, "nothing is heard any more of any follower that has answered its tables: nobody follows them")
 }
 
 // TestServersWithoutFollowers: a table that nobody has answered is told of once it is not

@@ -42,8 +42,12 @@ func (x *examination) table(k *report.KindStatus, t *report.TableStatus) {
 	if len(t.Routers) == 0 && *t.AgeS > int64(answeredWithin/time.Second) {
 		x.add("decisions", what, Look, fmt.Sprintf("no %s has answered epoch %d: nobody follows it", follower, t.Epoch), could)
 	}
-	others := 0
+	others, gone := 0, 0
 	for _, r := range t.Routers {
+		if r.Gone { // It is no follower any more: status tells of it.
+			gone++
+			continue
+		}
 		name := strings.TrimSpace(r.By + " " + r.Target)
 		if r.Epoch < t.Epoch {
 			if *t.AgeS > int64(answeredWithin/time.Second) && x.Clock.Now().Sub(r.At) < goneAfter {
@@ -64,7 +68,10 @@ func (x *examination) table(k *report.KindStatus, t *report.TableStatus) {
 			x.add("decisions", what, Look, who+": it records what is decided and applies nothing", "penstock mode "+string(k.Kind)+" act")
 		}
 	}
-	if others > 0 && others == len(t.Routers) && *t.AgeS > int64(answeredWithin/time.Second) {
+	if gone > 0 && gone == len(t.Routers) {
+		x.add("decisions", what, Look, fmt.Sprintf("nothing is heard any more of any %s that has answered its tables: nobody follows them", follower), could)
+	}
+	if others > 0 && others+gone == len(t.Routers) && *t.AgeS > int64(answeredWithin/time.Second) {
 		x.add("decisions", what, Look, fmt.Sprintf("no %s that has answered epoch %d carries these calls: nobody follows it", follower, t.Epoch), concerned)
 	}
 }

@@ -42,6 +42,10 @@ type TableStatus struct {
 	// Routers are those, of kind coding the coders, of kind servers the entry points and server switches, that have answered a table of the scope not too long ago, by
 	// name and target.
 	Routers []RouterStatus `json:"routers,omitempty"`
+	// Acting is the server switch of the site that acts, StandingBy are those that wait for it
+	// to go; of kind servers.
+	Acting     string   `json:"acting,omitempty"`
+	StandingBy []string `json:"standing_by,omitempty"`
 }
 
 // RouterStatus is a router's last answer to a scope.
@@ -54,6 +58,9 @@ type RouterStatus struct {
 	At     time.Time      `json:"at"`
 	// InForce is the last epoch that it has applied, 0 if none is known.
 	InForce uint64 `json:"in_force,omitempty"`
+	// Gone: nothing is heard of it any more, though it would say each second that it lives; of
+	// kind servers.
+	Gone bool `json:"gone,omitempty"`
 }
 
 // NotConcerned says that no row of the table is for what the router carries: it is
@@ -96,7 +103,11 @@ func (s *Status) tables(ctx context.Context, client *bus.Client, k *KindStatus, 
 	}
 	answers, err := answersOf(ctx, client, k.Kind, last)
 	for i := range k.Tables {
-		k.Tables[i].Routers = answers[k.Tables[i].Scope]
+		t := &k.Tables[i]
+		t.Routers = answers[t.Scope]
+		if k.Kind == control.Servers && err == nil {
+			err = t.alive(ctx, client, now)
+		}
 	}
 	return err
 }
@@ -125,6 +136,9 @@ func TableOf(ctx context.Context, client *bus.Client, k control.Kind, scope stri
 	t := tableStatus(c, m.Time.UTC(), now)
 	answers, err := answersOf(ctx, client, k, map[string]uint64{scope: t.Epoch})
 	t.Routers = answers[scope]
+	if k == control.Servers && err == nil {
+		err = t.alive(ctx, client, now)
+	}
 	return &t, err
 }
 
@@ -278,7 +292,10 @@ func printTables(b *strings.Builder, k control.Kind, tables []TableStatus) {
 		}
 		for _, r := range t.Routers {
 			fmt.Fprintf(b, "    %s %s%s: ", Follower(k), r.By, withSpace(r.Target))
-			if r.Epoch < t.Epoch {
+			switch {
+			case r.Gone:
+				fmt.Fprintf(b, "GONE, nothing is heard of it; last, at %s: ", Instant(r.At))
+			case r.Epoch < t.Epoch:
 				fmt.Fprintf(b, "HAS NOT ANSWERED this one; last, at %s: ", Instant(r.At))
 			}
 			b.WriteString(r.Answer())
@@ -289,6 +306,9 @@ func printTables(b *strings.Builder, k control.Kind, tables []TableStatus) {
 		}
 		if len(t.Routers) == 0 {
 			fmt.Fprintf(b, "    no %s has answered\n", Follower(k))
+		}
+		if len(t.StandingBy) > 0 {
+			fmt.Fprintf(b, "    standing by for the server switch %s: %s\n", t.Acting, strings.Join(t.StandingBy, ", "))
 		}
 	}
 }

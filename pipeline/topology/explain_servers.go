@@ -41,6 +41,8 @@ type SwitchStatus struct {
 	By    string                 `json:"by"`
 	At    time.Time              `json:"at"`
 	State serverswitch.SiteState `json:"state"`
+	// StandingBy are the switches that wait for it to go, by name.
+	StandingBy []string `json:"standing_by,omitempty"`
 }
 
 // ServersChange is a table of a site and what became of it.
@@ -91,7 +93,8 @@ func SwitchOf(ctx context.Context, client *bus.Client, site string) (*SwitchStat
 	if err := json.Unmarshal(held.Says, &s.State); err != nil {
 		return nil, fmt.Errorf("what the switch of %s says: %w", site, err)
 	}
-	return s, nil
+	s.StandingBy, err = lease.StandingBy(ctx, client, SwitchLease(site))
+	return s, err
 }
 
 // lastReasons reads what the last record of a kind says of a scope, and of all.

@@ -91,7 +91,7 @@ func (s *ServerSwitch) start(ctx context.Context, v *alone) (string, error) {
 
 // SwitchLease is the key of KV members that the switch of a site holds; what it says is
 // its serverswitch.SiteState.
-func SwitchLease(site string) string { return "serverswitch." + subject.Encode(site) }
+func SwitchLease(site string) string { return serverswitch.LeaseKey(site) }
 
 // serverReadyWithin is what a server has at least to take requests after its hook.
 const serverReadyWithin = 2 * time.Minute

@@ -1,6 +1,14 @@
 package serverswitch
 
-import "time"
+import (
+	"time"
+
+	"penstock/schemas/subject"
+)
+
+// LeaseKey is the key of KV members that the switch of a site holds while it acts; what it
+// says there is its SiteState.
+func LeaseKey(site string) string { return "serverswitch." + subject.Encode(site) }
 
 // SiteState is how a site stands, for those who look at it.
 type SiteState struct {

@@ -104,6 +104,9 @@ func printSwitch(b *strings.Builder, s *topology.SwitchStatus) {
 		return
 	}
 	fmt.Fprintf(b, "\nthe server switch %s, by epoch %d:\n", s.By, s.State.Epoch)
+	if len(s.StandingBy) > 0 {
+		fmt.Fprintf(b, "  standing by: %s\n", strings.Join(s.StandingBy, ", "))
+	}
 	for _, x := range s.State.Servers {
 		fmt.Fprintf(b, "  %s: wanted %s, %s, observed %s", x.Server, cmp.Or(x.Wanted, "by nobody"), x.Phase, x.Observed)
 		if x.Left != "" {

@@ -51,6 +51,8 @@ type board struct {
 	Early atomic.Int64
 	// Starts of the process.
 	Starts atomic.Int64
+	// Stuck: the hook can't start it.
+	Stuck atomic.Bool
 }
 
 // openBoard maps the board of a server.
@@ -187,7 +189,10 @@ func runHook() {
 	}
 	log, err := os.OpenFile(filepath.Join(folder, "hooks"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
-		_, err = fmt.Fprintf(log, "%s %s %s %d %v\n", server, action, os.Getenv("PENSTOCK_EPOCH"), b.Inside.Load(), pid != 0)
+		_, err = fmt.Fprintf(log, "%s %s %s %d %v %d\n", server, action, os.Getenv("PENSTOCK_EPOCH"), b.Inside.Load(), pid != 0, othersThatRun(folder, server))
+	}
+	if err == nil && action == "on" && b.Stuck.Load() {
+		err = errors.New("it is stuck")
 	}
 	if err == nil && action == "on" && pid == 0 {
 		err = startMachine(folder, server, os.Getenv(machineOwner))
@@ -220,6 +225,18 @@ func machinePID(folder, server string) int {
 		}
 		time.Sleep(time.Millisecond) // It has not written it yet.
 	}
+}
+
+// othersThatRun counts the servers that do but for one.
+func othersThatRun(folder, server string) (n int) {
+	files, _ := filepath.Glob(filepath.Join(folder, "*.pid")) // The pattern is a good one.
+	for _, file := range files {
+		other := strings.TrimSuffix(filepath.Base(file), ".pid")
+		if file != machineLock(folder, server) && machinePID(folder, other) != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // killMachine ends a server as a crash does, and returns when it has ended.
@@ -341,6 +358,7 @@ type call struct {
 	Epoch          uint64
 	Inside         int64 // requests at the server then
 	Ran            bool
+	Others         int // that ran
 }
 
 // calls are those of the hook that turn a server on or off, in their order.
@@ -352,7 +370,7 @@ func (m *machines) calls() (all []call) {
 	}
 	for line := range strings.Lines(string(b)) {
 		var c call
-		if _, err := fmt.Sscan(line, &c.Server, &c.Action, &c.Epoch, &c.Inside, &c.Ran); err != nil {
+		if _, err := fmt.Sscan(line, &c.Server, &c.Action, &c.Epoch, &c.Inside, &c.Ran, &c.Others); err != nil {
 			m.t.Fatal(err)
 		}
 		all = append(all, c)
