@@ -10,8 +10,8 @@ import (
 const loads = 1000
 
 // Corrected returns the thresholds for L connections: see the package's documentation.
-// It looks at each code at each of 1,000 rates, which takes a few milliseconds for
-// codes up to (12,6). The error wraps ErrInvalid.
+// It looks at each code at each of 1,000 rates, which takes some milliseconds for codes up
+// to (12,6). The error wraps ErrInvalid.
 func Corrected(m Model, l Limits) (Table, error) {
 	if err := m.Validate(); err != nil {
 		return Table{}, err
@@ -21,11 +21,15 @@ func Corrected(m Model, l Limits) (Table, error) {
 	}
 	codes := l.codes(m)
 	t := l.table()
-	last, rate := -1, 0.0
+	full := float64(l.Connections) / m.Usage(l.SizeMB, l.least(), l.least())
+	last, from := quiet(codes, full, codes[0].backlog(busy*full)/settle)
+	rate := from
 	for i := 1; i < loads; i++ {
-		rate = float64(i) / loads * float64(l.Connections) / m.Usage(l.SizeMB, l.least(), l.least())
+		if rate = float64(i) / loads * full; rate < from {
+			continue
+		}
 		best := bestAt(codes, rate)
-		if last >= 0 && best != last {
+		if best != last {
 			t.between(codes[last], codes[best], rate)
 		}
 		last = best
@@ -36,6 +40,38 @@ func Corrected(m Model, l Limits) (Table, error) {
 	falling(t.K)
 	falling(t.N)
 	return t, nil
+}
+
+// The average of a backlog falls by e in each time that a coder averages over. In four of
+// them (settle: e⁴) it falls from what it is where nine tenths of the capacity are used
+// (busy), the most that is asked of a coder for long, to a floor.
+const (
+	busy   = 0.9
+	settle = math.E * math.E * math.E * math.E
+)
+
+// quiet is the code for an empty queue, and the rate from which on others are taken. A
+// threshold below the floor would be reached too late after the load has fallen, and below
+// it a backlog is that of few requests that waited: rates at which that of the best code
+// is less are not told apart. They get one code, that of the least mean delay over all
+// of them.
+func quiet(codes []code, full, floor float64) (best int, from float64) {
+	sums := make([]float64, len(codes))
+	for i := 1; i < loads; i++ {
+		from = float64(i) / loads * full
+		if codes[bestAt(codes, from)].backlog(from) >= floor {
+			break
+		}
+		for j := range codes {
+			sums[j] += codes[j].delay(from)
+		}
+	}
+	for j := range sums {
+		if sums[j] < sums[best] {
+			best = j
+		}
+	}
+	return best, from
 }
 
 // between sets the thresholds that lie between the code that was best below a rate

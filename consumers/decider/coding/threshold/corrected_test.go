@@ -154,6 +154,49 @@ func TestCorrectedTablesFall(t *testing.T) {
 	}
 }
 
+// An empty queue gets the code that is best over the rates that no average tells apart, which
+// for writes is not the one that is best without any load; thresholds begin near the floor.
+func TestQuiet(t *testing.T) {
+	for _, x := range []struct {
+		m    Model
+		n, k int
+	}{{DefaultRead, 12, 6}, {DefaultWrite, 9, 5}} {
+		table, err := Corrected(x.m, paper)
+		if err != nil {
+			t.Fatal(err)
+		}
+		full := x.m.Capacity(3, 1, 1, 16)
+		if n, k := BestStatic(x.m, paper, full/1000); n != 12 || k != 6 {
+			t.Errorf("%+v: without load (%d,%d), expected (12,6)", x.m, n, k)
+		}
+		if n, k := table.Code(0, paper.RMax); n != x.n || k != x.k {
+			t.Errorf("%+v: an empty queue gets (%d,%d) of %+v, expected (%d,%d)", x.m, n, k, table, x.n, x.k)
+		}
+		_, most := Delay(x.m, paper, 1, 1, 0.9*full)
+		floor := most / math.Exp(4)
+		for _, h := range append(table.K, table.N...) {
+			if h > 0 && h < 0.8*floor {
+				t.Errorf("%+v: a threshold of %v, the floor is at %v", x.m, h, floor)
+			}
+		}
+		// Whatever code it is, it is the best one over what the floor leaves as one.
+		var sums [2]float64
+		for share := 0.001; ; share += 0.001 {
+			bn, bk := BestStatic(x.m, paper, share*full)
+			if _, q := Delay(x.m, paper, bn, bk, share*full); q >= floor {
+				break
+			}
+			for i, c := range [2][2]int{{12, 6}, {x.n, x.k}} {
+				d, _ := Delay(x.m, paper, c[0], c[1], share*full)
+				sums[i] += d
+			}
+		}
+		if sums[1] > sums[0] {
+			t.Errorf("%+v: (%d,%d) takes %v ms, (12,6) %v ms", x.m, x.n, x.k, sums[1], sums[0])
+		}
+	}
+}
+
 // The cap on requests binds, and a table of one code is empty.
 func TestLimitsBind(t *testing.T) {
 	l := paper

@@ -61,10 +61,18 @@
 // code to a smaller one, the backlog of the one that is left is some times that of the
 // one that is taken: between them any threshold holds both, and the geometric mean is as
 // far from each.
+//
+// Near no load backlogs are so small that an average over seconds doesn't tell them apart,
+// and comes down to them only long after the load has fallen. The floor is what is left
+// of the backlog at nine tenths of the capacity after four averaging times. All rates at
+// which the best code's backlog is below it get one code, that of the least mean delay over
+// them. For the default write model that is (9,5), not (12,6), which is best up to 2 % of
+// the capacity and 5 % worse than the best at 5 %; for the default read model (12,6).
+//
 // Where k is fixed (KMin = KMax: an object that lies in n stores, any k of which are
 // needed), only n is chosen, in the same two ways; below k no backlog reaches.
 //
-// There is no constant to tune: everything follows from the model, J and L.
+// Nothing else is set: everything follows from the model, J and L.
 //
 // Products that are added are rounded first (float64(a·b) + c): without it a compiler
 // may fuse them, and another machine would decide by other last bits (DESIGN §3.3).
