@@ -145,7 +145,7 @@ func TestWhatIsShown(t *testing.T) {
 		o.Sizes = filepath.Join(shareddata.Dir(t, "cdn-adaptsize"), "request.trace.gz")
 	} else {
 		p := &o.Params
-		p.only("read", "write")
+		p.only("read")
 		p.Loads, p.Requests, p.Warm, p.Course.Seeds = p.Judged, 6000, 2000, 20
 	}
 	r := run(t, o)

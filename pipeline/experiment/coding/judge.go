@@ -22,16 +22,18 @@ func (s *StoreResult) point(policy string, load int) *Point {
 }
 
 // bestStatic is the static code with the least mean at a load: the envelope.
-func (s *StoreResult) bestStatic(load int) *Point { return s.bestOf(load, mean) }
+func (s *StoreResult) bestStatic(load int) *Point {
+	return s.bestOf(load, func(*Point) bool { return true }, mean)
+}
 
-// bestOf is the static code with the least of a figure at a load.
-func (s *StoreResult) bestOf(load int, of func(*Point) Estimate) *Point {
+// bestOf is the static code with the least of a figure at a load, of those that will do.
+func (s *StoreResult) bestOf(load int, do func(*Point) bool, of func(*Point) Estimate) *Point {
 	var best *Point
 	for i := range s.site.arms {
 		if s.site.arms[i].static.K == 0 {
 			continue
 		}
-		if p := s.point(s.site.arms[i].name, load); p != nil && (best == nil || of(p).Value < of(best).Value) {
+		if p := s.point(s.site.arms[i].name, load); p != nil && do(p) && (best == nil || of(p).Value < of(best).Value) {
 			best = p
 		}
 	}
@@ -214,14 +216,14 @@ func (r *Result) judgeDeviation(s *StoreResult, policy string) {
 	t := &r.params.Targets
 	light := slices.DeleteFunc(slices.Clone(r.params.Judged), func(l int) bool { return l > t.Until })
 	ours := func(l int) Estimate { return deviationRatio(s.point(Greedy, l), s.point(policy, l)) }
-	most := func(l int) Estimate { return deviationRatio(s.point(Greedy, l), s.steadiest(l)) }
+	most := func(l int) Estimate { return deviationRatio(s.point(Greedy, l), s.steadiest(l, t.Envelope)) }
 	by, at := worst(light, false, ours)
 	bound, _ := worst(light, false, most)
 	var notes []string
 	var reached []Reach
 	for _, l := range light {
 		reached = append(reached, atLeast(t.Deviation, ours(l).Value, most(l)))
-		notes = append(notes, fmt.Sprintf("%d %%: %s of %s by %s", l, ours(l).Text(2), most(l).Text(2), s.steadiest(l).name()))
+		notes = append(notes, fmt.Sprintf("%d %%: %s of %s by %s", l, ours(l).Text(2), most(l).Text(2), s.steadiest(l, t.Envelope).name()))
 	}
 	r.say(Verdict{
 		Figure: fmt.Sprintf("%s, %s: standard deviation of greedy over ours, least of the judged loads up to %d %%", s.Name, policy, t.Until),

@@ -136,9 +136,11 @@ func (s *StoreResult) quickest() *Alone {
 	return best
 }
 
-// steadiest is the static code with the least standard deviation at a load.
-func (s *StoreResult) steadiest(load int) *Point {
-	return s.bestOf(load, func(p *Point) Estimate { return p.SD })
+// steadiest is the static code with the least standard deviation at a load, of those whose
+// mean is at most so many times the best one's: both are asked for at once.
+func (s *StoreResult) steadiest(load int, times float64) *Point {
+	best := s.bestStatic(load)
+	return s.bestOf(load, func(p *Point) bool { return float64(p.Mean.Value) <= times*float64(best.Mean.Value) }, func(p *Point) Estimate { return p.SD })
 }
 
 // mostLight is how many times the mean of the throughput-optimal static code any policy's

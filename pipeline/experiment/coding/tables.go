@@ -18,7 +18,8 @@ func (r *Result) Tables() []sheet.Table {
 		"The best static is that with the least mean over all seeds, of every code that keeps up, so a little of its luck counts for it. " +
 			"\"" + TOFEC + "\" is told the store's model, \"" + Taught + "\" begins from a wrong one and learns from windows.",
 		"\"any code\" is the most that a code comes to, of all simulated here: of means the quickest code's where requests never meet, which no policy is below, " +
-			"whatever codes it takes; of capacities and standard deviations the best static code's. Where that is too little by more than its interval a figure is \"" + string(OutOfReach) + "\".",
+			"whatever codes it takes; of capacities the greatest; of standard deviations the steadiest static code's whose mean is near enough to the best one's. " +
+			"Where that is too little by more than its interval a figure is \"" + string(OutOfReach) + "\".",
 	}
 	out = append(out, r.storesTable())
 	for i := range r.Stores {
