@@ -129,7 +129,7 @@ func TestServersAreProven(t *testing.T) {
 			manual := clock.NewManual(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 			s := serveRaw(t, func(_ int, c net.Conn, r *bufio.Reader) { answerAll(c, r, okAnswer) })
 			starting := deadURL(t)
-			o := Options{Clock: manual, Health: Health{Path: path, Interval: time.Hour}, Timeouts: Timeouts{Idle: -1}}
+			o := Options{Clock: manual, Health: Health{Path: path, Interval: time.Hour, Timeout: patience}, Timeouts: Timeouts{Idle: -1}}
 			p, d := dispatched(t, o, s.URL, starting)
 			set := func(list ...Server) {
 				t.Helper()

@@ -158,7 +158,7 @@ func TestProbes(t *testing.T) {
 	m := clock.NewManual(time.Unix(1_000_000, 0))
 	registry := prometheus.NewRegistry()
 	p := newPool(t, Options{
-		Name: "here", Clock: m, Health: Health{Path: "/health"}, Registerer: registry,
+		Name: "here", Clock: m, Health: Health{Path: "/health", Timeout: patience}, Registerer: registry,
 		Servers: []Server{{Name: "sick", URL: sick.URL}, {Name: "well", URL: well.URL}},
 	})
 	if got := do(p, newRequest(t, "GET", "/", "")); got.body != "ok" {
