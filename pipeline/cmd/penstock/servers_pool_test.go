@@ -25,6 +25,7 @@ servers:
   policy: auto
   in_service: 6
   ramp: 4s
+  trial: 1s
   classes: {other: {t_max: 300ms, penalty: 1}}
   switching: {policy: penalty, ready: /ready, hooks: [{kind: command, on: {hook}, off: {hook}}]}
 `})
@@ -54,8 +55,9 @@ servers:
 		t.Errorf("a second after a server got ten times slower it gets %.1f %% of the requests, expected at most 15 %%", 100*slow)
 	}
 	w.boards[0].Delay.Store(int64(30 * time.Millisecond))
-	// It is found to be fast again as soon as the others don't suffice, which they may do here.
-	t.Logf("fast again, %.1f %% of the requests go there", 100*w.more(100)[0])
+	fast := time.Now()
+	eventually(t, "the server that is fast again to get requests again", func() bool { return w.more(100)[0] > 0.1 })
+	t.Logf("its share came back %v after server 0 was fast again", time.Since(fast).Round(time.Millisecond))
 	if f := v.failures(); len(f) > 0 {
 		t.Fatalf("failed requests, and no server had failed: %+v", f)
 	}
