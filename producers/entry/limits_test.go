@@ -93,9 +93,12 @@ func TestSlowClients(t *testing.T) {
 	all.Go(func() { // slow from end to end, but steady enough: nothing is free but the grace
 		w := dial(t, p)
 		w.send(t, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2000\r\n\r\n")
-		for range 20 {
-			time.Sleep(160 * time.Millisecond) // longer than the grace in all
-			w.send(t, strings.Repeat("x", 100))
+		const size, pace = 2000, 160 * time.Millisecond // 100 bytes each: longer than the grace in all
+		for began, sent := time.Now(), 0; sent < size; {
+			time.Sleep(pace)
+			due := min(int(time.Since(began)/pace)*100, size) - sent // all that the machine has held up
+			w.send(t, strings.Repeat("x", due))
+			sent += due
 		}
 		if a := w.next(t, "POST"); a == nil || a.StatusCode != http.StatusOK || a.Close {
 			t.Errorf("steady: got %+v", a)
