@@ -30,7 +30,7 @@ type Claims struct {
 	core     claimant
 	fair     map[string]int
 	written  map[string]place // by the last round that was written
-	change   uint64 // counts SetServers
+	change   uint64           // counts SetServers
 	zones    map[string]string
 	seen     View      // what was read last, ages as of then
 	seenAt   time.Time // by Clock
