@@ -14,6 +14,7 @@ import (
 
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/testserver"
 	"penstock/schemas/subject"
 )
 
@@ -23,10 +24,14 @@ func clusterOptions(t *testing.T) []*server.Options {
 	var routes []*url.URL
 	opts := make([]*server.Options, 3)
 	for i := range opts {
+		routesAt, err := net.ResolveTCPAddr("tcp", testserver.FreeAddress(t))
+		if err != nil {
+			t.Fatal(err)
+		}
 		opts[i] = &server.Options{
 			ServerName: fmt.Sprintf("n%d", i), Host: "127.0.0.1", Port: server.RANDOM_PORT,
 			NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 1 << 40,
-			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: freePort(t)},
+			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: routesAt.Port},
 		}
 		routes = append(routes, &url.URL{Scheme: "nats-route", Host: fmt.Sprintf("127.0.0.1:%d", opts[i].Cluster.Port)})
 	}
@@ -89,20 +94,6 @@ func told(s *server.Server) int {
 	}
 	defer nc.Close()
 	return len(nc.DiscoveredServers())
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	addr, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		t.Fatalf("address %v", l.Addr())
-	}
-	return addr.Port
 }
 
 // TestCluster opens a cluster of three by one of its addresses: streams get
@@ -187,9 +178,10 @@ func TestClusterThatGathers(t *testing.T) {
 	go func() { done <- b.Init(t.Context()) }()
 	startServer(t, opts[2])
 	// What is made before the third can store anything is refused, not made with less.
-	for err = <-done; err != nil; err = b.Init(t.Context()) {
+	late := testContext(t)
+	for err = <-done; err != nil; err = b.Init(late) {
 		select {
-		case <-testContext(t).Done():
+		case <-late.Done():
 			t.Fatal(err)
 		case <-time.After(50 * time.Millisecond):
 		}

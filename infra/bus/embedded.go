@@ -20,6 +20,10 @@ import (
 // store happens within it, so it is generous.
 const startTimeout = 2 * time.Minute
 
+// usableWithin bounds how long a server that has started may take to answer on its port:
+// as long as a busy machine may stand still.
+const usableWithin = 10 * time.Second
+
 // abandonTimeout bounds how long a server whose start has failed may take to let
 // go of its files: whoever started it wants to hear why, not to wait.
 const abandonTimeout = 5 * time.Second
@@ -204,7 +208,7 @@ func waitForStart(ctx context.Context, srv *server.Server, started <-chan struct
 		return errors.New(why)
 	default:
 	}
-	if !srv.ReadyForConnections(time.Second) || !srv.JetStreamEnabled() {
+	if !srv.ReadyForConnections(usableWithin) || !srv.JetStreamEnabled() {
 		return errors.New("it has started and cannot be used (its log lines say why)")
 	}
 	return nil

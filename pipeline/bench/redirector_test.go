@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -120,14 +119,7 @@ func startRedirector(t testing.TB, n int) (address string, pid int) {
 	t.Helper()
 	folder := t.TempDir()
 	writeSnapshot(t, filepath.Join(folder, "locations.snapshot"), n)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	away := "nats://" + l.Addr().String() // where nobody answers
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	away := "nats://" + testserver.FreeAddress(t) // where nobody answers
 	cmd := processCommand(t, "redirector", folder, away)
 	address, pid = listening(t, cmd), cmd.Process.Pid
 	for owner, status := range map[int]int{0: 200, n - 1: 200, n: 404} {

@@ -3,7 +3,6 @@ package entry_test
 import (
 	"context"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/clock/stall"
 	"penstock/infra/publisher"
 	"penstock/producers/entry"
 )
@@ -38,7 +38,7 @@ func TestALostBusDelaysAndLosesNothing(t *testing.T) {
 	const each = 200
 	c := client(t)
 	slowest := time.Duration(0)
-	stall := stalls(t)
+	meter := stall.Start(t.Context())
 	ask := func() {
 		for range each {
 			began := time.Now()
@@ -73,34 +73,7 @@ func TestALostBusDelaysAndLosesNothing(t *testing.T) {
 		t.Errorf("afterwards: %+v", s)
 	}
 	// The publisher's waits are of seconds, a request's none of them.
-	if stalled := stall(); slowest > 2*time.Second+stalled {
+	if stalled := meter.Longest(); slowest > 2*time.Second+stalled {
 		t.Errorf("a request took %v, and the machine stood still for no more than %v", slowest, stalled)
 	}
-}
-
-// stalls notices for how long at most the machine stands still: by how much somebody
-// oversleeps who does nothing else. end ends it and says so.
-func stalls(t *testing.T) (end func() time.Duration) {
-	const nap = 5 * time.Millisecond
-	done, longest := make(chan struct{}), make(chan time.Duration, 1)
-	go func() {
-		ticker, most := time.NewTicker(nap), time.Duration(0)
-		defer ticker.Stop()
-		for last := time.Now(); ; {
-			select {
-			case <-done:
-				longest <- most
-				return
-			case <-ticker.C:
-			}
-			now := time.Now()
-			most, last = max(most, now.Sub(last)-nap), now
-		}
-	}()
-	end = sync.OnceValue(func() time.Duration {
-		close(done)
-		return <-longest
-	})
-	t.Cleanup(func() { _ = end() })
-	return end
 }

@@ -14,6 +14,7 @@ import (
 
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/testserver"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
 )
@@ -171,7 +172,7 @@ func (k *killing) begin() *server {
 	k.t.Helper()
 	var c *bus.Client
 	if k.bus == "its own bus" {
-		k.args = append(k.args, "--listen", freeAddress(k.t))
+		k.args = append(k.args, "--listen", testserver.FreeAddress(k.t))
 	} else {
 		b := bustest.Start(k.t, func(o *bus.Options) { o.Partitions, o.Listen = 2, "127.0.0.1:0" })
 		k.args, k.url, c = append(k.args, "--nats", b.URL()), b.URL(), bustest.Client(k.t, b)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"penstock/consumers/executor/coder"
+	"penstock/infra/testserver"
 )
 
 // diary is what a client has written, one object after the other, and when it was told.
@@ -124,7 +125,7 @@ func TestCoderLosesItsMachine(t *testing.T) {
 	for _, spread := range layouts(true) {
 		t.Run(fmt.Sprintf("spread %v", spread), func(t *testing.T) {
 			t.Parallel()
-			w := newCoder(t, "nats://"+freeAddress(t), coderSettings{spread: spread})
+			w := newCoder(t, "nats://"+testserver.FreeAddress(t), coderSettings{spread: spread})
 			w.begin()
 			w.makeBucket()
 			var work sync.WaitGroup
@@ -183,7 +184,7 @@ func TestCoderIsReplaced(t *testing.T) {
 	for _, spread := range layouts(false) {
 		t.Run(fmt.Sprintf("spread %v", spread), func(t *testing.T) {
 			t.Parallel()
-			first := newCoder(t, "nats://"+freeAddress(t), coderSettings{spread: spread})
+			first := newCoder(t, "nats://"+testserver.FreeAddress(t), coderSettings{spread: spread})
 			first.begin()
 			first.makeBucket()
 			var work sync.WaitGroup
@@ -192,7 +193,7 @@ func TestCoderIsReplaced(t *testing.T) {
 
 			second := *first
 			second.state = filepath.Join(first.dir, "second")
-			second.listen = freeAddress(t)
+			second.listen = testserver.FreeAddress(t)
 			second.more = []string{"--listen", second.listen, "--admin", "off"}
 			second.refused("stores belong to another instance")
 			again := *first

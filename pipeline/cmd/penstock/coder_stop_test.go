@@ -20,6 +20,7 @@ import (
 
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/testserver"
 	"penstock/schemas/event"
 	"penstock/schemas/subject"
 )
@@ -54,7 +55,7 @@ func (b *slowBody) Read(p []byte) (int, error) {
 // there at once with all of it.
 func TestCoderStopsUnderLoad(t *testing.T) {
 	t.Parallel()
-	w := newCoder(t, "nats://"+freeAddress(t), coderSettings{})
+	w := newCoder(t, "nats://"+testserver.FreeAddress(t), coderSettings{})
 	w.begin()
 	w.makeBucket()
 	large := noise(1, 24<<20) // more than lies in buffers between the two
@@ -128,7 +129,7 @@ func isAnswer(err error) bool {
 // its events is exact when the bus has come, those of a process before among them.
 func TestCoderWithoutBus(t *testing.T) {
 	t.Parallel()
-	at := freeAddress(t)
+	at := testserver.FreeAddress(t)
 	w := newCoder(t, "nats://"+at, coderSettings{policy: "policy: static, code: {n: 3, k: 2}"})
 	w.begin()
 	w.makeBucket()

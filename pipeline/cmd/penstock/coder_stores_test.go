@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"penstock/consumers/executor/coder"
+	"penstock/infra/testserver"
 )
 
 // TestStoresOfCoderComeBack takes two of four stores from a coder that serves: the folder
@@ -25,7 +26,7 @@ import (
 // coder: what repairs and the log have written since then is enough to adopt the rest.
 func TestStoresOfCoderComeBack(t *testing.T) {
 	t.Parallel()
-	w := newCoder(t, "nats://"+freeAddress(t), coderSettings{spread: true})
+	w := newCoder(t, "nats://"+testserver.FreeAddress(t), coderSettings{spread: true})
 	w.begin()
 	w.makeBucket()
 	c := w.client(0)
@@ -96,7 +97,7 @@ func TestStoresOfCoderComeBack(t *testing.T) {
 // is there it is used again.
 func TestADiskOfCoderIsNotMounted(t *testing.T) {
 	t.Parallel()
-	w := newCoder(t, "nats://"+freeAddress(t), coderSettings{spread: true})
+	w := newCoder(t, "nats://"+testserver.FreeAddress(t), coderSettings{spread: true})
 	w.begin()
 	w.makeBucket()
 	c := w.client(0)

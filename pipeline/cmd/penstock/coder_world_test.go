@@ -20,6 +20,7 @@ import (
 	"penstock/consumers/executor/coder/chunks/dir"
 	"penstock/consumers/executor/coder/object"
 	"penstock/consumers/executor/coder/queue"
+	"penstock/infra/testserver"
 )
 
 // The names in the worlds of coders.
@@ -56,7 +57,7 @@ func newCoder(t testing.TB, nats string, s coderSettings) *coderWorld {
 	d := t.TempDir()
 	w := &coderWorld{
 		t: t, dir: d, config: filepath.Join(d, "penstock.yaml"), state: filepath.Join(d, "state"),
-		listen: freeAddress(t), admin: freeAddress(t), nats: nats, spread: s.spread,
+		listen: testserver.FreeAddress(t), admin: testserver.FreeAddress(t), nats: nats, spread: s.spread,
 	}
 	writeFile(t, filepath.Join(d, "keys"), coderAccess+" "+strings.ReplaceAll(coderSecret, " ", "-"))
 	w.configure(s)

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"penstock/infra/testserver"
 	"penstock/pipeline/demo/load"
 	"penstock/pipeline/demo/processes"
 )
@@ -310,7 +311,7 @@ func (f failure) refused() bool { return errors.Is(f.err, syscall.ECONNREFUSED) 
 func answerer(t testing.TB) string {
 	t.Helper()
 	page := []byte(strings.Repeat("k", 1024))
-	address := freeAddress(t)
+	address := testserver.FreeAddress(t)
 	server := &http.Server{Addr: address, ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = w.Write(page)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"penstock/infra/testserver"
 )
 
 // What cannot be is said before anything listens for spans.
@@ -19,7 +21,7 @@ func TestReceiveRefuses(t *testing.T) {
 		writeFile(t, name, fmt.Sprintf("sites:\n  - {name: us-east, lat: 37, lon: -79, capacity: 1GB/h}\nspans: {%s}\ntelemetry: {listen: \"\"}\n", spans))
 		return name
 	}
-	at := freeAddress(t)
+	at := testserver.FreeAddress(t)
 	for _, c := range []struct {
 		spans string
 		args  []string

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"penstock/infra/testserver"
 	"penstock/schemas/control"
 )
 
@@ -97,7 +98,7 @@ func TestRouterServesEnvoysAndThoseWhoAsk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pull, plane := freeAddress(t), freeAddress(t)
+	pull, plane := testserver.FreeAddress(t), testserver.FreeAddress(t)
 	dir, config := routed(t, fmt.Sprintf(`
 components: [{name: search, servers: {east: ["http://127.0.0.1:1"], west: ["http://127.0.0.1:2"]}}]
 router:
@@ -118,7 +119,7 @@ router:
 		t.Fatal(err)
 	}
 	writeFile(t, config, strings.NewReplacer("base: envoy.yaml", "base: "+base, "token_file: token", "token_file: "+token).Replace(string(b)))
-	at := freeAddress(t)
+	at := testserver.FreeAddress(t)
 	bus := serve(t, "--config", configure(t, dir, settings{partitions: 2, alpha: 0.3}), "--state", filepath.Join(dir, "state"), "--listen", at, "--name", "core")
 	r, said := route(t, config, "nats://"+at, filepath.Join(dir, "router"))
 	if m := envoysAt.FindStringSubmatch(said); m == nil || m[1] != pull || m[2] != plane {

@@ -13,6 +13,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
+	"penstock/infra/testserver"
 	"penstock/schemas/control"
 )
 
@@ -122,7 +123,7 @@ router:
           to: search
           backends: {east: {name: search-east, port: 80}, west: {name: search-west}}
 `, api.URL, token))
-	at := freeAddress(t)
+	at := testserver.FreeAddress(t)
 	serve(t, "--config", configure(t, dir, settings{partitions: 2, alpha: 0.3}), "--state", filepath.Join(dir, "state"), "--listen", at, "--name", "core")
 	r, _ := route(t, config, "nats://"+at, filepath.Join(dir, "router"), "--target", "cluster-east")
 	r.awaitReady(true)

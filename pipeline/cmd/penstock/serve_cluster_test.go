@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"penstock/infra/bus"
+	"penstock/infra/testserver"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
 )
@@ -50,7 +51,7 @@ func startCluster(t testing.TB) *cluster {
 
 func free(t testing.TB) (host string, port int) {
 	t.Helper()
-	a, err := net.ResolveTCPAddr("tcp", freeAddress(t))
+	a, err := net.ResolveTCPAddr("tcp", testserver.FreeAddress(t))
 	if err != nil {
 		t.Fatal(err)
 	}

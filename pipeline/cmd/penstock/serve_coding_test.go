@@ -26,6 +26,7 @@ import (
 	"penstock/infra/bus"
 	"penstock/infra/clock"
 	"penstock/infra/publisher"
+	"penstock/infra/testserver"
 	"penstock/pipeline/report"
 	"penstock/pipeline/topology"
 	"penstock/schemas/control"
@@ -193,7 +194,7 @@ coding: {history: 3}
 coders:
   - {name: objects, site: east, listen: "127.0.0.1:9200", keys_file: keys, stores: [{name: east-1, url: "dir:objects"}]}
 `)
-	args := []string{"--config", cfg, "--state", filepath.Join(dir, "state"), "--listen", freeAddress(t), "--name", "one"}
+	args := []string{"--config", cfg, "--state", filepath.Join(dir, "state"), "--listen", testserver.FreeAddress(t), "--name", "one"}
 	s := serve(t, args...)
 	at := []string{"--nats", s.bus}
 	op := func(args ...string) string { t.Helper(); return must(t, append(args, at...)...) }

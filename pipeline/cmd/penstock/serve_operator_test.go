@@ -13,6 +13,7 @@ import (
 
 	"penstock/infra/bus"
 	"penstock/infra/objectstore"
+	"penstock/infra/testserver"
 	"penstock/pipeline/topology"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
@@ -60,7 +61,7 @@ func serveCrowd(t *testing.T, owners int) *served {
 	t.Helper()
 	dir := t.TempDir()
 	e := &served{config: configure(t, dir, settings{2, 0.3})}
-	e.args = []string{"--config", e.config, "--state", filepath.Join(dir, "state"), "--listen", freeAddress(t), "--name", "one"}
+	e.args = []string{"--config", e.config, "--state", filepath.Join(dir, "state"), "--listen", testserver.FreeAddress(t), "--name", "one"}
 	e.server = serve(t, e.args...)
 	address := e.server.bus
 	e.op = func(args ...string) string { t.Helper(); return must(t, append(args, "--nats", address)...) }

@@ -3,10 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -220,21 +218,6 @@ func (s *server) count(name string, labels ...string) int {
 	s.t.Helper()
 	v, _ := s.metric(name, labels...)
 	return int(v)
-}
-
-// freeAddress is an address at which nobody listens.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			t.Error(err)
-		}
-	}()
-	return l.Addr().String()
 }
 
 // settings are what tests change in the configuration of a server.

@@ -16,6 +16,7 @@ import (
 
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/testserver"
 	"penstock/schemas/event"
 	"penstock/schemas/subject"
 	"penstock/schemas/window"
@@ -112,7 +113,7 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 	for _, verb := range [][]string{{"init"}, {"status"}, {"serve", "--config", cfg, "--state", state}} {
 		refused(t, 1, append(verb, "--nats", old), "version 2.10.22, need 2.15.3 or later")
 	}
-	nobody := "nats://" + freeAddress(t)
+	nobody := "nats://" + testserver.FreeAddress(t)
 	refused(t, 1, []string{"status", "--nats", nobody}, "NATS at "+nobody, "no servers available")
 	refused(t, 2, []string{"serve", "--config", cfg, "--nats", nobody, "--listen", "127.0.0.1:0", "--state", state}, "only an embedded one can")
 	refused(t, 2, []string{"serve", "--config", cfg, "--roles", "aggregator,baker", "--state", state}, `role "baker"`)

@@ -19,6 +19,7 @@ import (
 	"penstock/infra/bus"
 	"penstock/infra/publisher"
 	"penstock/infra/shares"
+	"penstock/infra/testserver"
 	"penstock/pipeline/report"
 	"penstock/pipeline/topology"
 	"penstock/schemas/control"
@@ -169,7 +170,7 @@ func TestServeSplits(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, cfg, string(text)+"components:\n  - {name: web, sites: [east, west]}\n  - {name: cart, sites: [east, west]}\n")
-	args := []string{"--config", cfg, "--state", filepath.Join(dir, "state"), "--listen", freeAddress(t), "--name", "one"}
+	args := []string{"--config", cfg, "--state", filepath.Join(dir, "state"), "--listen", testserver.FreeAddress(t), "--name", "one"}
 	s := serve(t, args...)
 	at := []string{"--nats", s.bus}
 	op := func(args ...string) string { t.Helper(); return must(t, append(args, at...)...) }

@@ -10,6 +10,7 @@ import (
 
 	"penstock/infra/bus"
 	"penstock/infra/bus/bustest"
+	"penstock/infra/testserver"
 	"penstock/schemas/control"
 	"penstock/schemas/subject"
 )
@@ -124,7 +125,7 @@ func TestFreezeAndAnEditBetweenCrashAndRestart(t *testing.T) {
 	dir := t.TempDir()
 	state := filepath.Join(dir, "state")
 	cfg := configure(t, dir, settings{2, 0.3})
-	args := []string{"--config", cfg, "--state", state, "--listen", freeAddress(t), "--name", "one"}
+	args := []string{"--config", cfg, "--state", state, "--listen", testserver.FreeAddress(t), "--name", "one"}
 	s := serve(t, args...)
 	w := gather(t, connect(t, s.bus, ""), 12)
 	homes := stores(t, cfg)

@@ -20,6 +20,7 @@ import (
 
 	"penstock/infra/bus/bustest"
 	"penstock/infra/publisher"
+	"penstock/infra/testserver"
 	"penstock/schemas/control"
 	"penstock/schemas/event"
 	"penstock/schemas/subject"
@@ -159,7 +160,7 @@ func TestServeInShortWindows(t *testing.T) {
 	hours := filepath.Join(dir, "hours.yaml")
 	writeFile(t, hours, string(b))
 	writeFile(t, cfg, strings.Replace(string(b), "placement: {", "placement: {window: 2s, ", 1))
-	listen := freeAddress(t)
+	listen := testserver.FreeAddress(t)
 	args := []string{"--config", cfg, "--state", filepath.Join(dir, "state"), "--listen", listen}
 	s := serve(t, args...)
 	must(t, "mode", "placement", "act", "--nats", s.bus)

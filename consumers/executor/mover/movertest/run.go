@@ -13,6 +13,7 @@ import (
 	"penstock/consumers/executor/locations"
 	"penstock/consumers/executor/mover"
 	"penstock/infra/clock"
+	"penstock/infra/clock/stall"
 	"penstock/infra/objectstore"
 	"penstock/schemas/control"
 )
@@ -79,9 +80,9 @@ func Run(t *testing.T, stores map[string]objectstore.Store, client func(site str
 		t.Fatal(err)
 	}
 	defer func() { _ = m.Close() }()
-	end := stalls()
+	meter := stall.Start(t.Context())
 	at := r.moveAround(m)
-	r.res.Stalled = end()
+	r.res.Stalled = meter.Longest()
 	r.check(at)
 	if _, err := m.Purge(t.Context()); err != nil {
 		t.Errorf("delete the retired copies: %v", err)
