@@ -63,7 +63,7 @@
 // Beside these, draining; and proving (Server.Prove), until a first probe succeeds.
 //
 // The cap (Health.MaxEjected) is computed with the server already out, and the
-// last server never goes out. When all are bad none is out: the pool is in panic,
+// last server never goes out. A server that takes no connections is out beyond the cap. When all are bad none is out: the pool is in panic,
 // which is counted and shown (PROBLEMS P31). A server that is taken off the list
 // or marked Drain gets no new request; what runs there runs to its end (P38).
 //

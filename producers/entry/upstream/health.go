@@ -146,7 +146,9 @@ func (b *board) tick(now time.Time) (next time.Time) {
 
 // settle decides which of the bad servers are out: in the order in which they
 // went bad, as long as the share out of use, the next one included, stays within
-// the cap and one server at least is left. When all are bad none is out.
+// the cap and one server at least is left. A server that takes no connection is out beyond
+// the cap: kept in use it would carry nothing, and cost each request that is sent to it an
+// attempt. When all are bad none is out.
 func (b *board) settle() {
 	var bad []*standing
 	for _, s := range b.standing {
@@ -168,7 +170,7 @@ func (b *board) settle() {
 		room = 0
 	}
 	for i, s := range bad {
-		out := i < room
+		out := i < room || !all && b.o.MaxEjected > 0 && s.reason == ReasonConnect
 		if out && !s.out {
 			s.ejections++
 		}

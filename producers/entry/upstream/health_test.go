@@ -19,6 +19,7 @@ import (
 //	health down=3 eject=10s …   settings that differ from the defaults
 //	servers a b c
 //	fail a [n]    n requests failed     ok a [n]     n requests succeeded
+//	refuse a [n]  n requests found nobody listening
 //	down a [n]    n probes failed       up a [n]     n probes succeeded
 //	advance 5s
 func TestGoldenHealth(t *testing.T) {
@@ -75,6 +76,8 @@ func (h *healthScript) run(words []string) {
 			switch words[0] {
 			case "fail":
 				h.b.failed(s, h.now, ReasonReset)
+			case "refuse":
+				h.b.failed(s, h.now, ReasonConnect)
 			case "ok":
 				h.b.succeeded(s, h.now)
 			case "up", "down":
@@ -136,7 +139,7 @@ func (h *healthScript) show() string {
 // TestTheCap: whatever happens to a pool's servers, those out of use are what a
 // plain search says (PROBLEMS P31): the longest row of bad servers, in the order
 // in which they went bad, that leaves the share of used ones above 1 − cap, and
-// never none; none at all when all are bad.
+// never none, and beside it those that take no connections; none at all when all are bad.
 func TestTheCap(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -156,7 +159,7 @@ func TestTheCap(t *testing.T) {
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			i := rapid.IntRange(0, n-1).Draw(rt, "server")
 			s := b.standing[i]
-			switch rapid.IntRange(0, 4).Draw(rt, "what") {
+			switch rapid.IntRange(0, 5).Draw(rt, "what") {
 			case 0:
 				b.failed(s, now, ReasonReset)
 			case 1:
@@ -168,6 +171,8 @@ func TestTheCap(t *testing.T) {
 			case 4:
 				now = now.Add(time.Duration(rapid.IntRange(1, 30).Draw(rt, "s")) * time.Second)
 				b.tick(now)
+			case 5:
+				b.failed(s, now, ReasonConnect)
 			}
 			was := len(order)
 			order = slices.DeleteFunc(order, func(j int) bool { return !b.standing[j].bad() })
@@ -179,7 +184,12 @@ func TestTheCap(t *testing.T) {
 			if len(order) == n && was < n {
 				panics++
 			}
-			out := plainCap(order, n, o.MaxEjected)
+			out := slices.Clone(plainCap(order, n, o.MaxEjected))
+			for _, j := range order {
+				if len(order) < n && o.MaxEjected > 0 && b.standing[j].reason == ReasonConnect && !slices.Contains(out, j) {
+					out = append(out, j)
+				}
+			}
 			used := 0
 			for j, s := range b.standing {
 				if s.out != slices.Contains(out, j) {

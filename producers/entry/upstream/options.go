@@ -105,8 +105,8 @@ type Health struct {
 	Failures int
 	// Interval of probes. Defaults to 5 s.
 	Interval time.Duration
-	// MaxEjected is the greatest share of servers out of use, 0 to 1. Defaults to
-	// 0.5; negative takes none out.
+	// MaxEjected is the greatest share of servers out of use, 0 to 1, without those that
+	// take no connections. Defaults to 0.5; negative takes none out.
 	MaxEjected float64
 	// Path is what probes GET; an answer of 200 to 399 is a success. Empty: no
 	// probes.
