@@ -69,6 +69,9 @@ func (c *Coder) rebuild(ctx context.Context, path string) error {
 
 func (c *Coder) openCatalog(ctx context.Context, path string) (err error) {
 	c.catalog, err = catalog.Open(path, catalog.Options{Coder: c.o.Name})
+	if errors.Is(err, catalog.ErrDamaged) || errors.Is(err, catalog.ErrFormat) {
+		return fmt.Errorf("state: %w; with an empty state folder, --adopt reads the catalog back from the stores", err)
+	}
 	if err != nil {
 		return fmt.Errorf("state: %w", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,7 +73,8 @@ type Catalog struct {
 
 // Open opens the catalog in a file, makes it if there is none, and queues for deletion
 // what intents of a dead process name. It returns ErrLocked if another process has it
-// open, ErrForeign if it is another coder's, and ErrFormat if it is none.
+// open, ErrForeign if it is another coder's, ErrFormat if it is none, and ErrDamaged if
+// parts of it are missing or are not what was written.
 func Open(path string, o Options) (*Catalog, error) {
 	if err := checkName("coder", o.Coder, maxName); err != nil {
 		return nil, err
@@ -81,7 +84,11 @@ func Open(path string, o Options) (*Catalog, error) {
 		_, _ = rand.Read(b[:]) // never fails
 		o.Instance = hex.EncodeToString(b[:])
 	}
-	c, err := open(path, Identity{o.Coder, o.Instance, 1}, o)
+	var c *Catalog
+	err := guarded(path, func() (err error) {
+		c, err = open(path, Identity{o.Coder, o.Instance, 1}, o)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +112,9 @@ func open(path string, id Identity, o Options) (*Catalog, error) {
 	case err != nil:
 		return nil, fmt.Errorf("catalog %s: %w", path, err)
 	}
+	if err := whole(db, path); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	c := &Catalog{db: db, noLog: o.NoLog, holds: newHolds()}
 	news := make(chan struct{})
 	c.news.Store(&news)
@@ -112,6 +122,33 @@ func open(path string, id Identity, o Options) (*Catalog, error) {
 		return nil, errors.Join(fmt.Errorf("catalog %s: %w", path, err), db.Close())
 	}
 	return c, nil
+}
+
+// guarded makes ErrDamaged of what a damaged file has the library do: it panics, or reads
+// behind the end of the file. The file stays locked then, until the process ends.
+func guarded(path string, f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("%w: %s: %v", ErrDamaged, path, fault)
+		}
+	}()
+	return f()
+}
+
+// whole returns ErrDamaged for a file that has lost its end: it is shorter than what is in
+// it. To read there would end the process.
+func whole(db *bbolt.DB, path string) error {
+	return db.View(func(tx *bbolt.Tx) error {
+		info, err := os.Stat(path)
+		if err != nil {
+			return fmt.Errorf("catalog: %w", err)
+		}
+		if need := tx.Size(); info.Size() < need {
+			return fmt.Errorf("%w: %s: it has %d bytes, and there were %d", ErrDamaged, path, info.Size(), need)
+		}
+		return nil
+	})
 }
 
 // begin reads the identity, or writes it into a fresh file, and the state.

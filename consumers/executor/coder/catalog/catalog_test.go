@@ -158,6 +158,52 @@ func TestOpenRefuses(t *testing.T) {
 	wants(t, err, catalog.ErrFormat)
 }
 
+// TestDamagedFiles: a file that was cut off, or written over behind its first pages, is
+// refused by its name, or can be used; it ends no process.
+func TestDamagedFiles(t *testing.T) {
+	t.Parallel()
+	sound := filepath.Join(t.TempDir(), "catalog")
+	c, err := catalog.Open(sound, catalog.Options{Coder: "objects", NoSync: true})
+	must(t, err)
+	for i := range 200 {
+		must(t, c.CreateBucket(t.Context(), catalog.Bucket{Name: fmt.Sprintf("bucket-%d", i)}))
+	}
+	must(t, c.Close())
+	whole, err := os.ReadFile(sound)
+	must(t, err)
+	try := func(what string, data []byte, must ...error) {
+		path := filepath.Join(t.TempDir(), "catalog")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := catalog.Open(path, catalog.Options{Coder: "objects", NoSync: true})
+		if err == nil {
+			err = c.Close()
+			if len(must) > 0 {
+				t.Errorf("%s: opened", what)
+			}
+		} else if !strings.Contains(err.Error(), path) || !errors.Is(err, catalog.ErrDamaged) && !errors.Is(err, catalog.ErrFormat) {
+			t.Errorf("%s: %v", what, err)
+		}
+		for _, want := range must {
+			if !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", what, err, want)
+			}
+		}
+	}
+	for _, size := range []int{10_000, len(whole) / 2, len(whole) - 4096} {
+		try(fmt.Sprint("cut to ", size), whole[:size], catalog.ErrDamaged)
+	}
+	try("cut in its first page", whole[:100], catalog.ErrFormat)
+	for at := 0; at < len(whole); at += 4096 {
+		data := slices.Clone(whole)
+		for i := at; i < len(data); i++ {
+			data[i] ^= 0x5a
+		}
+		try(fmt.Sprint("written over from ", at), data)
+	}
+}
+
 // TestListSeeks: a common prefix costs one look-up, whatever is in it.
 func TestListSeeks(t *testing.T) { // not parallel: it counts allocations
 	c := open(t)
