@@ -200,24 +200,18 @@ func (m *Model) learnService(size float64, dynamic bool, seconds float64) {
 	}
 }
 
-// LearnAfresh teaches as LearnService does, of a server of which nothing was heard for long.
-// If the request took more than alike times longer than estimated, or less, it counts as
-// much as all that is known: all estimates, of waiting too, are multiplied by the root of
-// that, for a server that has become faster has with all it does. It returns how many times
-// longer it took; of that 1/e² to e² count, so that one request that is like no other does
-// not turn all over.
-func (m *Model) LearnAfresh(size float64, dynamic bool, seconds, alike float64) (times float64) {
+// LearnAfresh teaches as LearnService does, of a server of which nothing was heard for long:
+// before, all its estimates, of waiting too, are multiplied by a number above 0. What is
+// said of the error of estimates is by those before.
+func (m *Model) LearnAfresh(size float64, dynamic bool, seconds, by float64) {
 	if !(seconds >= 0 && seconds <= longest) {
-		return 1
+		return
 	}
-	estimate := m.Service(size, dynamic)
-	m.serviceError.add(estimate, seconds)
-	times = max(seconds, leastTime) / max(estimate, leastTime)
-	if m.Learned() > 0 && (times > alike || times*alike < 1) {
-		m.quicken(math.Exp(min(max(math.Log(times), -2), 2) / 2))
+	m.serviceError.add(m.Service(size, dynamic), seconds)
+	if by > 0 && !math.IsInf(by, 1) && m.Learned() > 0 {
+		m.quicken(by)
 	}
 	m.learnService(size, dynamic, seconds)
-	return times
 }
 
 // quicken multiplies all estimates by f.

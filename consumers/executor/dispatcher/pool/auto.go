@@ -46,18 +46,14 @@ func (*auto) discipline() line.Discipline { return line.Deadline }
 // not late yet may become so.
 const haste = 0.02
 
-// choose takes the free server where the request costs least, or, where that is less, a full
+// choose takes the free server where the request ends first, or, where it costs less, a full
 // one.
 func (a *auto) choose(now int64, j *job) *server {
 	work := a.work.of(j)
-	var best *server
+	best := a.first(now, j, work)
 	least := math.Inf(1)
-	for _, s := range a.pool.live {
-		if s.free() && a.pool.may(s, j) {
-			if c := a.cost(now, j, a.work.time(now, s, work, s.in)); c < least {
-				best, least = s, c
-			}
-		}
+	if best != nil {
+		least = a.cost(now, j, best.auto.t)
 	}
 	if full := a.full(now, j); full != nil {
 		t := a.work.time(now, full, work, full.m-1) + a.ahead(j, work)*a.spacing(nil) + a.next(now, full)
@@ -70,6 +66,44 @@ func (a *auto) choose(now int64, j *job) *server {
 		a.pool.increase = least
 	}
 	return best
+}
+
+// same is how much longer a request may take somewhere for that to be no difference: factors
+// are not known better.
+const same = 1.05
+
+// first is the free server where a request ends first, in its t; nil if none is free. Of
+// those that are the same it is the one with the most room, and of these the one that has
+// not been chosen for longest: else one that is thought to be quicker by nothing had all
+// that it has slots for.
+func (a *auto) first(now int64, j *job, work float64) *server {
+	least := math.Inf(1)
+	for _, s := range a.pool.live {
+		s.auto.t = math.Inf(1)
+		if s.free() && a.pool.may(s, j) {
+			s.auto.t = a.work.time(now, s, work, s.in)
+			least = min(least, s.auto.t)
+		}
+	}
+	var best *server
+	for _, s := range a.pool.live {
+		if s.auto.t > same*least || math.IsInf(s.auto.t, 1) {
+			continue
+		}
+		if best == nil || s.roomier(best) {
+			best = s
+		}
+	}
+	return best
+}
+
+// roomier reports whether a server has more of its slots free than another, or as many and
+// had none for longer.
+func (s *server) roomier(o *server) bool {
+	if x, y := s.in*o.m, o.in*s.m; x != y {
+		return x < y
+	}
+	return s.placed < o.placed
 }
 
 // cost of a job that ends in t s.
@@ -229,7 +263,7 @@ func (a *auto) learn(_ int64, s *server, j *job, seconds float64, ok bool) {
 	}
 }
 
-func (a *auto) revise(s *server, j *job, seconds float64) (fast bool) {
+func (a *auto) revise(s *server, j *job, seconds float64) (more bool) {
 	return a.work.revise(s, j, seconds)
 }
 

@@ -23,6 +23,7 @@ type work struct {
 type speed struct {
 	f float64
 	n int
+	t float64 // s that the request would take that is being placed
 }
 
 // follow has a server's factor learn by how many times longer a request took than was
@@ -41,17 +42,16 @@ func (k *work) follow(v *speed, times float64) {
 	k.level += followScale * (math.Log(v.f) - k.level)
 }
 
-// revise a server's factor by a trial: if its time is off by more than alike it counts as
-// much as all that was known of the server, and tells nothing of what the zone has in common.
-func (k *work) revise(s *server, j *job, seconds float64) (fast bool) {
-	times := seconds / (s.auto.f * (k.of(j) + k.others*float64(j.found)))
-	if k.n < settled || !(times > 0) || times >= 1/alike && times <= alike {
+// revise a server's factor by a trial, see trial.go. It tells nothing of what the zone has
+// in common; until that is known, a trial is a request like others.
+func (k *work) revise(s *server, j *job, seconds float64) (more bool) {
+	if k.n < settled {
 		k.learn(s, j, seconds)
 		return false
 	}
-	step := min(max(math.Log(times), -2), 2)
-	s.auto.f = min(max(s.auto.f*math.Exp(step/2), 1e-3), 1e3)
-	return times < 1
+	by, more := s.own.add(longer(seconds, s.auto.f*(k.of(j)+k.others*float64(j.found))))
+	s.auto.f = min(max(s.auto.f*by, 1e-3), 1e3)
+	return more
 }
 
 const (

@@ -22,8 +22,8 @@ type learner interface {
 // reviser is a policy that learns in another way from a trial that was answered, see
 // trial.go.
 type reviser interface {
-	// revise what it knows of a server; fast: it took much less than was thought.
-	revise(s *server, j *job, seconds float64) (fast bool)
+	// revise what it knows of a server; more: another is to follow at once.
+	revise(s *server, j *job, seconds float64) (more bool)
 }
 
 // joiner is a policy that keeps something of each server.

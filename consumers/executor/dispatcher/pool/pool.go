@@ -126,22 +126,25 @@ func (p *Pool) Done(now int64, id uint64, o Outcome, starts []Start) []Start {
 }
 
 // learn of a job that has ended. One that failed, or was cancelled, has shown that its
-// answer takes longer than that; so it only makes an estimate longer. fast says of a trial
-// that the server has answered much sooner than was estimated.
-func (p *Pool) learn(now int64, s *server, j *job, seconds float64, ok bool) (fast bool) {
-	switch {
-	case ok && j.trial:
-		fast = s.model.LearnAfresh(j.size, j.dynamic, seconds, alike) < 1/alike
-		if p.reviser != nil && p.reviser.revise(s, j, seconds) {
-			fast = true
-		}
-	case ok || seconds > s.estimate(j):
+// answer takes longer than that; so it only makes an estimate longer. more says of a trial
+// that another is to follow at once.
+func (p *Pool) learn(now int64, s *server, j *job, seconds float64, ok bool) (more bool) {
+	trial := ok && j.trial
+	switch estimate := s.estimate(j); {
+	case trial:
+		var by float64
+		by, more = s.trying.add(longer(seconds, estimate))
+		s.model.LearnAfresh(j.size, j.dynamic, seconds, by)
+	case ok || seconds > estimate:
 		s.model.LearnService(j.size, j.dynamic, seconds)
 	}
-	if p.learner != nil && !(ok && j.trial && p.reviser != nil) {
+	switch {
+	case trial && p.reviser != nil:
+		more = p.reviser.revise(s, j, seconds) // that is what is gone by
+	case p.learner != nil:
 		p.learner.learn(now, s, j, seconds, ok)
 	}
-	return fast
+	return more
 }
 
 // Cancel takes a request out whose client is gone, queued or in service: its place

@@ -40,6 +40,7 @@ type ledger struct {
 	starts   uint64
 	heard    map[string]int64 // when a request began or ended there last, but for trials that make it no younger
 	trials   map[string]uint64
+	series   map[string][]float64 // answers of trials that follow one another, see thought
 }
 
 func (l *ledger) server(name string) (Server, bool) {
@@ -116,22 +117,47 @@ func (l *ledger) tried(id uint64, server string) bool {
 	return true
 }
 
-// ends notes that a request in service ends. A trial that was answered much sooner than
-// estimated makes what is known no younger.
+// ends notes that a request in service ends. A trial that was answered a tenth sooner than was
+// thought before its series makes what is known no younger, unless it is the last.
 func (l *ledger) ends(id uint64, ok bool) {
 	a := l.requests[id]
 	if a.state != running {
 		return
 	}
 	s, j := l.pool.known[a.server], l.pool.jobs[id]
-	took := float64(l.now-j.started) / second
-	fast := took*alike < s.model.Service(j.size, j.dynamic)
-	if p, is := l.pool.policy.(*auto); is && p.work.n >= settled && took > 0 {
-		fast = fast || took*alike < s.auto.f*(p.work.of(j)+p.work.others*float64(j.found))
+	if ok && a.trial {
+		took, estimate := float64(l.now-j.started)/second, s.model.Service(j.size, j.dynamic)
+		if p, is := l.pool.policy.(*auto); is {
+			estimate = s.auto.f * (p.work.of(j) + p.work.others*float64(j.found))
+			if p.work.n < settled {
+				estimate = 0 // it is a request like others
+			}
+		}
+		times := max(took, 1e-9) / max(estimate, 1e-9) * thought(l.series[a.server])
+		l.series[a.server] = append(l.series[a.server], times)
+		if times < sooner && len(l.series[a.server]) < settling {
+			return
+		}
 	}
-	if !ok || !a.trial || !fast {
-		l.heard[a.server] = l.now
+	l.heard[a.server] = l.now
+	delete(l.series, a.server)
+}
+
+// thought is how many times longer than before a series is thought after it.
+func thought(series []float64) float64 {
+	switch {
+	case len(series) == 0:
+		return 1
+	case len(series) == 1 && (series[0] > alike || series[0] < 1/alike):
+		return math.Sqrt(min(max(series[0], 1./mostLonger), mostLonger))
+	case len(series) == 1:
+		return 0.75 + 0.25*series[0]
 	}
+	sum := 0.0
+	for _, times := range series {
+		sum += min(times, mostLonger)
+	}
+	return sum / float64(len(series))
 }
 
 // placed holds a placing to account.
@@ -421,7 +447,7 @@ func anySequence(t *rapid.T, policy Policy) {
 		FreeFirst: rapid.Bool().Draw(t, "free first"), Near: rapid.SampledFrom([]float64{0, 0.1, 1}).Draw(t, "near"), Ramp: 300 * time.Millisecond,
 		Trial: rapid.SampledFrom([]time.Duration{0, 50 * time.Millisecond, 300 * time.Millisecond}).Draw(t, "trial"),
 	}
-	l := &ledger{t: t, requests: map[uint64]*account{}, heard: map[string]int64{}, trials: map[string]uint64{}, now: rapid.SampledFrom([]int64{0, 1.8e18}).Draw(t, "begin")}
+	l := &ledger{t: t, requests: map[uint64]*account{}, heard: map[string]int64{}, trials: map[string]uint64{}, series: map[string][]float64{}, now: rapid.SampledFrom([]int64{0, 1.8e18}).Draw(t, "begin")}
 	for _, p := range []**Pool{&l.pool, &l.twin} {
 		var err error
 		if *p, err = New(o); err != nil {

@@ -37,7 +37,9 @@ type server struct {
 	model         *perceptron.Model
 	peak          peak
 	answers       answers
-	auto          speed // of the policy auto
+	auto          speed  // of the policy auto
+	trying        series // of trials, as the model sees it
+	own           series // as the policy does, see reviser
 	board         board
 }
 

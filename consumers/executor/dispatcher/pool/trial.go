@@ -21,20 +21,26 @@ import (
 //
 // # What it teaches
 //
-// An answer that is off by more than alike counts as much as all that was known: estimates
-// are multiplied by the root of how many times longer it took, those of all sizes alike.
-// Others teach what any answer does. One that came so much sooner than estimated makes what
-// is known no younger: the next trial follows at once, so that a server that was ten times
-// slower is known to within alike after three or four, and is the policy's again. Any other
-// end of a request, failed or not, begins the time anew.
+// An answer that came a tenth sooner than was thought, or more, makes what is known no
+// younger: the next trial follows at once. With it begins a series, of which the mean is
+// what is known from then on, of requests of all sizes, for a server that has become faster
+// has with all it does. So a server that was ten times slower is the policy's again after
+// two or three, and one that was a fifth slower is not left without anything for good, as
+// it would be where the others suffice. A series ends with an answer that came no sooner
+// than was thought before it, which counts in the mean, or after settling. Any end of a
+// request that is not followed at once, failed or not, begins the time anew.
+//
+// The first answer of a series is one alone, and may be like no other: it counts for a
+// quarter of what is known, or, if it is off by more than alike, for half (estimates are
+// multiplied by the root of how many times longer it took).
 //
 // # What it costs
 //
-// In Options.Trial at most one answer of each server that is as slow as it was thought to
-// be, and that one is mostly in time. Trials were chosen over
-// estimates that fade by themselves, as those of peak-ewma and prequal do: a policy that
-// takes the least of all estimates would send to a server with a faded one as much as it
-// has slots for, until the first slow answer, and that again and again.
+// In Options.Trial one answer of each server that is as slow as it was thought to be, where
+// times vary two or three, one after the other, and they are mostly in time. Trials were
+// chosen over estimates that fade by themselves, as those of peak-ewma and prequal do: a
+// policy that takes the least of all estimates would send to a server with a faded one as
+// much as it has slots for, until the first slow answer, and that again and again.
 //
 // Several switches learn each for itself, and try each for itself: at most as many trials
 // run at a server as there are switches, each in a slot of its own switch. The time of each
@@ -100,12 +106,62 @@ func (s *server) try(j *job) {
 	s.trials++
 }
 
-// hear notes that a job has ended there; fast: a trial, which took much less than estimated.
-func (s *server) hear(now int64, j *job, fast bool) {
+const (
+	// settling is how many answers a series has at most.
+	settling = 8
+	// sooner is what of the time that was thought an answer takes at most to be followed by
+	// another: about right is right enough.
+	sooner = 0.9
+	// mostLonger bounds what an answer that is like no other counts for.
+	mostLonger = 8
+	// leastSeconds is what a clock shows.
+	leastSeconds = 1e-9
+)
+
+// series are the trials that follow one another.
+type series struct {
+	n     int
+	sum   float64 // of how many times longer they took than was thought before the first
+	scale float64 // how many times longer than before the first is thought now
+}
+
+// add an answer that took so many times longer than estimated: what to multiply estimates
+// by, and whether another is to follow at once.
+func (r *series) add(times float64) (by float64, more bool) {
+	before := r.scale
+	if r.n == 0 {
+		before = 1
+	}
+	times *= before
+	r.n++
+	r.sum += min(times, mostLonger)
+	r.scale = r.sum / float64(r.n)
+	if r.n == 1 {
+		r.scale = alone(times)
+	}
+	return r.scale / before, times < sooner && r.n < settling
+}
+
+// alone is what estimates are multiplied by upon one answer that is the first since long.
+func alone(times float64) float64 {
+	if times > alike || times*alike < 1 {
+		return math.Sqrt(min(max(times, 1/mostLonger), mostLonger))
+	}
+	return 1 + (times-1)/4
+}
+
+// longer is how many times longer something took than was estimated, s; never 0, for no
+// answer takes less than a clock shows.
+func longer(seconds, estimate float64) float64 {
+	return max(seconds, leastSeconds) / max(estimate, leastSeconds)
+}
+
+// hear notes that a job has ended there; more: a trial that another is to follow at once.
+func (s *server) hear(now int64, j *job, more bool) {
 	if j.trial {
 		s.trial = nil
 	}
-	if !fast {
-		s.heard = now
+	if !more {
+		s.heard, s.trying, s.own = now, series{}, series{}
 	}
 }

@@ -60,8 +60,21 @@ func (w *world) slow(name string, until *int64) {
 	}
 }
 
+// series counts the series of trials: what is tried sooner than Trial after another belongs
+// to the same.
+func (s seen) series() (n, longest int) {
+	of := 0
+	for i, at := range s.at {
+		if of++; i == 0 || at-s.at[i-1] >= int64(trialAfter) {
+			n, of = n+1, 1
+		}
+		longest = max(longest, of)
+	}
+	return n, longest
+}
+
 // TestTrials: a server that was slow is tried when nothing was heard of it for Trial, one
-// request at a time, and once in that time as long as it is slow; when it is fast it is
+// request at a time, and once in that time as long as it is as slow as was thought; when it is fast it is
 // found so within that time and a few requests, and has what the policy gives it.
 func TestTrials(t *testing.T) {
 	t.Parallel()
@@ -76,13 +89,9 @@ func TestTrials(t *testing.T) {
 			slow = math.MaxInt64
 			w.load(3*time.Second, 200)
 			trials, _ := w.watched("b", 10*trialAfter, 200)
-			if n := len(trials.at); n < 7 || n > 10 || trials.late > 0 {
-				t.Errorf("slow: %d trials in ten times %v, %d late; expected 8 to 10 and none", n, trialAfter, trials.late)
-			}
-			for i, at := range trials.at {
-				if i > 0 && at-trials.at[i-1] < int64(trialAfter) {
-					t.Errorf("trials %v apart", time.Duration(at-trials.at[i-1]))
-				}
+			if n, longest := trials.series(); n < 7 || n > 10 || longest > settling || len(trials.at) > n+settling || trials.late > 0 {
+				t.Errorf("slow: %d trials in ten times %v, in %d series of up to %d, %d late; expected 7 to 10 series, most of one, and none late",
+					len(trials.at), trialAfter, n, longest, trials.late)
 			}
 			slow = w.now
 			trials, first := w.watched("b", 3*trialAfter, 200)
@@ -106,6 +115,49 @@ func TestTrials(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTrialsGiveTheShareBack: where the others suffice, a server that is fast again is known
+// to be as fast as they are, not only about as fast, and has what it had before. So it is
+// where times vary, too.
+func TestTrialsGiveTheShareBack(t *testing.T) {
+	t.Parallel()
+	for _, policy := range estimating() {
+		for _, varies := range []float64{0, 0.3} {
+			for _, times := range []float64{1.4, 3, 10, 40} {
+				w := newWorld(t, Options{Policy: policy, FreeFirst: true, Elapsed: true, Abreast: true, Trial: trialAfter, Classes: []Class{{Limit: 10, Penalty: 1}}})
+				w.servers(four()...)
+				slow := 1.
+				w.service = func(server string, _ int64) float64 {
+					took := 0.03 * math.Exp(varies*w.rnd.NormFloat64())
+					if server == "b" {
+						took *= slow
+					}
+					return took
+				}
+				w.load(10*time.Second, 200)
+				before := share(w.load(20*time.Second, 200), "b")
+				slow = times
+				w.load(5*time.Second, 200)
+				slow = 1
+				w.load(3*trialAfter*5/4, 200)
+				after := share(w.load(20*time.Second, 200), "b")
+				t.Logf("%s, times vary by %.1f: %.2f before, %.2f after it was %v times slower", policy, varies, before, after, times)
+				if after < before/2 {
+					t.Errorf("%s, times vary by %.1f: its share is %.2f, and was %.2f before it was %v times slower", policy, varies, after, before, times)
+				}
+			}
+		}
+	}
+}
+
+// share of a server in what was placed.
+func share(placed map[string]int, server string) float64 {
+	n := 0
+	for _, k := range placed {
+		n += k
+	}
+	return float64(placed[server]) / float64(max(n, 1))
 }
 
 // TestNoTrials: without the option, and by policies that go by no estimates, nothing is
