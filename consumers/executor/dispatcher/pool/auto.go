@@ -73,9 +73,8 @@ func (a *auto) choose(now int64, j *job) *server {
 const same = 1.05
 
 // first is the free server where a request ends first, in its t; nil if none is free. Of
-// those that are the same it is the one with the most room, and of these the one that has
-// not been chosen for longest: else one that is thought to be quicker by nothing had all
-// that it has slots for.
+// those that are the same it is the one with the most room, and of these the quickest: else
+// one that is thought to be quicker by next to nothing had all that it has slots for.
 func (a *auto) first(now int64, j *job, work float64) *server {
 	least := math.Inf(1)
 	for _, s := range a.pool.live {
@@ -97,13 +96,13 @@ func (a *auto) first(now int64, j *job, work float64) *server {
 	return best
 }
 
-// roomier reports whether a server has more of its slots free than another, or as many and
-// had none for longer.
+// roomier reports whether a server has a greater part of its slots free than another, or the
+// same and is quicker.
 func (s *server) roomier(o *server) bool {
 	if x, y := s.in*o.m, o.in*s.m; x != y {
 		return x < y
 	}
-	return s.placed < o.placed
+	return s.auto.t < o.auto.t
 }
 
 // cost of a job that ends in t s.
