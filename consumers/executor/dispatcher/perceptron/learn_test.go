@@ -159,13 +159,11 @@ func TestNeuronFromAnyStart(t *testing.T) {
 	})
 }
 
-// TestLearnAfresh: a server that was not heard of for long and is ten times faster is
-// estimated to within a half after four requests, of all classes and kinds, and its waits
-// are too; one request that is like no other changes no estimate by more than e; one that
-// took about as long as estimated changes none by much.
+// TestLearnAfresh: a server that was not heard of for long and is found to be ten times
+// faster is estimated right at once, for all classes and kinds, and its waits are shorter;
+// what is no change by a number above 0 is none, and one that is not known yet just learns.
 func TestLearnAfresh(t *testing.T) {
 	t.Parallel()
-	const alike = 1.5
 	took := func(size float64, dynamic bool) float64 {
 		if dynamic {
 			size += 1e5
