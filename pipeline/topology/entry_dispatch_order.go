@@ -76,14 +76,19 @@ func (o *ordered) Apply(ctx context.Context, c *control.Command, answer executor
 	return o.Target.Apply(ctx, c, answer)
 }
 
-// enter notes that a table has come. What it returns is closed when a later one does.
+// enter notes that a table has come. What it returns is closed when a later one does, or has:
+// one that is delivered again may be older than what was followed since.
 func (o *ordered) enter(epoch uint64) <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.later == nil {
-		o.later = make(chan struct{})
-	}
-	if epoch > o.latest {
+	switch {
+	case epoch < o.latest:
+		over := make(chan struct{})
+		close(over)
+		return over
+	case o.later == nil:
+		o.latest, o.later = epoch, make(chan struct{})
+	case epoch > o.latest:
 		close(o.later)
 		o.latest, o.later = epoch, make(chan struct{})
 	}

@@ -118,6 +118,16 @@ func TestTablesInTheirOrder(t *testing.T) {
 	ended(third)
 	had(1, 3)
 
+	// One that is delivered again is over, though none of its servers is ready.
+	f.mu.Lock()
+	f.ready["c"] = false
+	f.mu.Unlock()
+	ended(apply(serversTable(2, []string{"a"}, []string{"b", "c"})))
+	if got := <-answers; got.Status != control.Refused || got.Epoch != 2 {
+		t.Errorf("a table of before is answered %+v", got)
+	}
+	had(1, 3)
+
 	// Where nobody is well nothing is lost, and a table whose time is over is the target's to
 	// answer.
 	f.well, f.ready = nil, map[string]bool{}
