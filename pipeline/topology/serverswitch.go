@@ -26,13 +26,23 @@ type ServerSwitch struct {
 }
 
 // Run serves until the context ends.
-func (s *ServerSwitch) Run(ctx context.Context) error {
-	if s.Config == nil {
-		return fmt.Errorf("a configuration is needed: %w", ErrOptions)
+func (s *ServerSwitch) Run(ctx context.Context) (err error) {
+	if s.Config == nil || s.State == "" {
+		return fmt.Errorf("a configuration and a folder are needed: %w", ErrOptions)
 	}
 	if err := s.check(); err != nil {
 		return err
 	}
+	// Also while it stands by: one that gets the lease must not find that its journal is
+	// another's, and nobody could tell two of one name apart.
+	folder, err := serverswitch.Claim(ctx, nil, s.State)
+	if errors.Is(err, serverswitch.ErrInUse) {
+		return fmt.Errorf("%w (each server switch needs a --name and a --state of its own)", err)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
 	return s.run(ctx, "serverswitch", s.start)
 }
 

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"penstock/infra/wholefile"
@@ -73,14 +71,13 @@ type book struct {
 
 const (
 	journalName = "journal.json"
-	lockName    = "lock"
 	// journalVersion of files that this version writes and reads.
 	journalVersion = 1
 )
 
 // journal is the book on disk, in a folder that one process has.
 type journal struct {
-	lock *os.File
+	lock *Folder
 
 	mu   sync.Mutex // of all below: held while the file is written
 	file wholefile.JSON[json.RawMessage]
@@ -89,15 +86,12 @@ type journal struct {
 
 // openJournal locks the folder and reads what is there. ErrInUse, ErrJournal.
 func openJournal(folder string) (*journal, *book, error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrJournal, err)
+	lock, err := claim(folder)
+	if errors.Is(err, ErrInUse) {
+		return nil, nil, err
 	}
-	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrJournal, err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("%s: %w: %w", folder, ErrInUse, err), lock.Close())
 	}
 	j := &journal{lock: lock, file: wholefile.JSON[json.RawMessage]{Name: filepath.Join(folder, journalName)}}
 	raw, some, err := j.file.Read()
@@ -140,8 +134,5 @@ func (j *journal) keep(version uint64, read func() (json.RawMessage, uint64, err
 	return nil
 }
 
-// close gives the folder free. The lock is taken off by name: a program that is being
-// started at this instant has a copy of the descriptor until it runs.
-func (j *journal) close() error {
-	return errors.Join(syscall.Flock(int(j.lock.Fd()), syscall.LOCK_UN), j.lock.Close())
-}
+// close gives the folder free.
+func (j *journal) close() error { return j.lock.Close() }
