@@ -110,7 +110,7 @@ func (c *Coder) start(ctx context.Context, v *alone, x *config.Coder) (_ string,
 	if err != nil {
 		return "", err
 	}
-	door, err := c.front(x, requests.observe)
+	doors, err := c.entrances(x, requests.observe)
 	if err != nil {
 		return "", fmt.Errorf("coder %s: %w", x.Name, err)
 	}
@@ -137,9 +137,9 @@ func (c *Coder) start(ctx context.Context, v *alone, x *config.Coder) (_ string,
 	if err := meter.watch(v.registry, one); err != nil {
 		return "", err
 	}
-	where, all, err := c.doors(v, x, door, one, chooser)
+	where, all, err := doors.open(v, one, chooser)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("coder %s: %w", x.Name, err)
 	}
 	c.chores(v, x, stores, all)
 	v.parts.Start("coder", one.Run)

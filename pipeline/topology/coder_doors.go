@@ -15,42 +15,58 @@ import (
 	"penstock/pipeline/config"
 )
 
-// doors opens the S3 API and the operator's, and returns where they answer and how the
-// coder is scrubbed so that the operator sees it.
-func (c *Coder) doors(v *alone, x *config.Coder, o s3front.Options, one *coder.Coder, chooser *codes.Chooser) (string, scrub, error) {
-	o.Coder = one
-	front, err := s3front.New(o)
-	if err != nil {
-		return "", nil, fmt.Errorf("coder %s: %w", x.Name, err)
+// entrances are who may come in, by the S3 API and as an operator, and how.
+type entrances struct {
+	front s3front.Options
+	// desk is where status is asked for and scrubs are; without an address it isn't opened.
+	desk admin.Options
+}
+
+// entrances reads all files that entrances need: what is wrong with one shows before the
+// stores are claimed, and before an instance that has them is ended by --adopt.
+func (c *Coder) entrances(x *config.Coder, observe func(s3front.Request)) (e entrances, err error) {
+	if e.front, err = c.front(x, observe); err != nil {
+		return e, err
 	}
-	where := "http://" + front.Addr()
-	if x.TLS.Cert != "" {
-		where = "https://" + front.Addr()
-	}
-	v.parts.Start("front", front.Run)
 	if x.Admin == "" {
-		return where, func(ctx context.Context, o coder.ScrubOptions) (coder.Report, error) { return one.Scrub(ctx, o, nil) }, nil
+		return e, nil
 	}
-	token, err := secretFile("coders.token_file", x.TokenFile)
+	part := c.part("admin")
+	e.desk = admin.Options{Listen: x.Admin, Name: x.Name, Layout: x.LayoutName(), Logger: &part}
+	token, err := secretFile("token_file", x.TokenFile)
+	if token != "" {
+		e.desk.Tokens = []string{token}
+	}
+	return e, err
+}
+
+// open opens the S3 API and the operator's, and returns where they answer and how the
+// coder is scrubbed so that the operator sees it.
+func (e entrances) open(v *alone, one *coder.Coder, chooser *codes.Chooser) (string, scrub, error) {
+	e.front.Coder = one
+	front, err := s3front.New(e.front)
 	if err != nil {
 		return "", nil, err
 	}
-	part := c.part("admin")
-	ao := admin.Options{Coder: one, Codes: chooser, Listen: x.Admin, Name: x.Name, Layout: x.LayoutName(), Logger: &part}
-	if token != "" {
-		ao.Tokens = []string{token}
+	where := "http://" + front.Addr()
+	if e.front.TLS != nil {
+		where = "https://" + front.Addr()
 	}
-	desk, err := admin.New(ao)
+	v.parts.Start("front", front.Run)
+	if e.desk.Listen == "" {
+		return where, func(ctx context.Context, o coder.ScrubOptions) (coder.Report, error) { return one.Scrub(ctx, o, nil) }, nil
+	}
+	e.desk.Coder, e.desk.Codes = one, chooser
+	desk, err := admin.New(e.desk)
 	if err != nil {
-		return "", nil, fmt.Errorf("coder %s: %w", x.Name, err)
+		return "", nil, err
 	}
 	v.parts.Start("admin", desk.Run)
 	all := func(ctx context.Context, o coder.ScrubOptions) (coder.Report, error) { return desk.Scrub(ctx, o, nil) }
 	return where + ", status at http://" + desk.Addr(), all, nil
 }
 
-// front is who may come in by the S3 API, and how. It reads all files that it needs: what
-// is wrong with one shows before the stores are claimed.
+// front is who may come in by the S3 API, and how.
 func (c *Coder) front(x *config.Coder, observe func(s3front.Request)) (o s3front.Options, err error) {
 	part := c.part("front")
 	o = s3front.Options{Listen: x.Listen, Region: x.Region, Public: x.Public, Logger: &part, Observe: observe, Rate: x.BodyRate.In(time.Second)}
