@@ -15,23 +15,23 @@ const restart = 3 * time.Second
 // breaks makes one server of each site slow and fast again, and kills another later: of
 // those that the site penstock has on, the first two, and of the plain site the same.
 func (s *show) breaks(ctx context.Context) {
-	s.until(ctx, part(slowFrom, s.Day))
+	// Whoever ends it is noticed elsewhere.
+	_ = s.until(ctx, part(slowFrom, s.Day))
 	slow := s.victim(1)
 	s.slower(ctx, slow, slowTimes)
 	s.happens("server %d takes %d times as long", slow+1, slowTimes)
 	began := s.clock.Now().Sub(s.start)
-	s.until(ctx, part(slowTo, s.Day))
+	_ = s.until(ctx, part(slowTo, s.Day))
 	s.slower(ctx, slow, 1)
 	s.happens("")
 	s.faults = append(s.faults, Fault{What: "slow", Server: slow, From: began.Seconds(), To: s.clock.Now().Sub(s.start).Seconds()})
-	s.until(ctx, part(killAt, s.Day))
+	_ = s.until(ctx, part(killAt, s.Day))
 	dead := s.victim(0)
 	s.kill(ctx, dead)
 	s.happens("server %d was killed (kill -9)", dead+1)
 	at := s.clock.Now().Sub(s.start)
 	s.faults = append(s.faults, Fault{What: "killed", Server: dead, From: at.Seconds()})
-	s.until(ctx, at+restart)
-	if m := s.world.rooms[1].rack[dead]; ctx.Err() == nil {
+	if m := s.world.rooms[1].rack[dead]; s.until(ctx, at+restart) == nil {
 		if err := m.on(ctx, false); err != nil {
 			s.Screen.Say("server %d of the plain site does not start: %v", dead+1, err)
 		}
@@ -39,9 +39,15 @@ func (s *show) breaks(ctx context.Context) {
 	s.happens("")
 }
 
-// until waits for an instant since requests began.
-func (s *show) until(ctx context.Context, at time.Duration) {
-	_ = s.clock.Sleep(ctx, s.start.Add(at).Sub(s.clock.Now())) // Whoever ends it is noticed elsewhere.
+// until waits for an instant since requests began; the context's error if that ends first.
+func (s *show) until(ctx context.Context, at time.Duration) error {
+	t := s.clock.NewTimerAt(s.start.Add(at))
+	defer t.Stop()
+	select {
+	case <-t.C():
+	case <-ctx.Done():
+	}
+	return ctx.Err()
 }
 
 // victim is the nth server that the site penstock has on; the last if there are fewer.

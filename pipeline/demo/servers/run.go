@@ -139,7 +139,7 @@ func (s *show) day(ctx context.Context) error {
 		p := &s.phases[i]
 		s.Screen.Say("%s  %s: from %.0f to %.0f requests a second at each site", since(p.from), p.Name, p.From*s.Rate, p.To*s.Rate)
 		m := machine.Start(ctx, s.clock, s.world.used)
-		err := s.clock.Sleep(ctx, s.start.Add(p.to).Sub(s.clock.Now()))
+		err := s.until(ctx, p.to)
 		s.usage = append(s.usage, m.End(p.Name))
 		if err != nil {
 			return err
