@@ -3,6 +3,7 @@ package serverswitch
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"penstock/schemas/control"
 )
@@ -101,4 +102,40 @@ func TestADeadServerIsNoReasonToStopOthers(t *testing.T) {
 	m.edit(func() { m.on["a"], m.fail["on a"] = false, -1 })
 	g.apply(2, "a/b")
 	g.expect("a can't be brought back", nil, []string{"1 done", "2 failed a,b"})
+}
+
+// TestTheOnlyServerDies: while no other is on, a server that was not ready is looked at again
+// soon, and counts as failed as soon as one try has failed, so that another can be named;
+// with another on there is time for all looks and tries.
+func TestTheOnlyServerDies(t *testing.T) {
+	t.Parallel()
+	for wanted, other := range map[string]Phase{"a/b": Off, "a b/": On} {
+		g := open(t, newMachines(), "a b", func(o *Options) { o.Every, o.Tries = 5*time.Second, 4 })
+		g.w.mu.Lock()
+		s, now := g.w.sites[site1], time.Unix(1e9, 0)
+		g.w.adopt(s, table(1, wanted), now.Add(time.Hour))
+		a, alone := s.unitOf("a"), other == Off
+		for _, u := range s.units {
+			u.memo.enter(On, now)
+			u.asked, u.proven, u.seen = true, true, now
+		}
+		s.unitOf("b").memo.enter(other, now)
+		s.settle(false)
+		if next, again := s.plan(a, now, 5*time.Second); next != rest || !again.Equal(now.Add(5*time.Second)) {
+			t.Errorf("%s: a server that is ready: %v, %v", wanted, next, again)
+		}
+		a.silent = 1
+		if next, _ := s.plan(a, now, 5*time.Second); (next == ask) != alone {
+			t.Errorf("%s: a server that was not ready once: %v", wanted, next)
+		}
+		a.memo.enter(Starting, now)
+		for try := 1; try <= 4; try++ {
+			a.memo.Tries, a.memo.Fault = try, "out of order"
+			v := s.judge()
+			if failed := alone || try == 4; v.settled != failed || slices.Equal(v.failed, []string{"a"}) != failed {
+				t.Errorf("%s, try %d: %+v", wanted, try, v)
+			}
+		}
+		g.w.mu.Unlock()
+	}
 }

@@ -203,6 +203,8 @@ func (w *Switch) ask(ctx context.Context, s *site, u *unit) {
 		}
 		running = err == nil
 		silent = w.silent(u, phase, err)
+	} else {
+		u.silent = 0
 	}
 	w.end(s, u, func(m *memo, now time.Time) {
 		before := m.Phase
@@ -219,7 +221,7 @@ func (w *Switch) ask(ctx context.Context, s *site, u *unit) {
 		}
 		if running && s.page.Epoch == epoch {
 			u.proven = true
-		} else if prove && m.Phase == On {
+		} else if prove && m.Phase == On || s.mute(u) {
 			u.look = now.Add(w.o.Pause)
 		}
 		drifted := before != m.Phase && (before == On || before == Off)

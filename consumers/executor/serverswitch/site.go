@@ -37,7 +37,7 @@ type site struct {
 	name    string
 	page    *page
 	units   []*unit // in the order of the options
-	most    int     // tries after which a server counts as failed
+	most    int     // tries after which a server counts as failed, if another is on
 	least   int
 	expired Expiry
 	resumed bool // the bus was read: there is no later table than the page's
@@ -108,10 +108,28 @@ func (s *site) settle(all bool) {
 	s.changed = make(chan struct{})
 }
 
-// failed says whether a server counts as failed on its way to what is wanted.
+// failed says whether a server counts as failed on its way to what is wanted. One that is to
+// be on has as soon as one try has, while none is on: clients wait, and whoever made the table
+// can name another. It is tried again all the same.
 func (s *site) failed(u *unit) bool {
-	stopping := u.memo.Phase == Stopping
-	return u.memo.Tries >= s.most && (s.wants[u.Name] == wantOn && !stopping || s.wants[u.Name] == wantOff && stopping)
+	stopping, most := u.memo.Phase == Stopping, s.most
+	switch s.wants[u.Name] {
+	case wantOn:
+		if !s.serves(nil) {
+			most = 1
+		}
+		return u.memo.Tries >= most && !stopping
+	case wantOff:
+		return u.memo.Tries >= most && stopping
+	}
+	return false
+}
+
+// serves says whether a server but for one is on, to be so or not yet stopped.
+func (s *site) serves(but *unit) bool {
+	return slices.ContainsFunc(s.units, func(u *unit) bool {
+		return u != but && (u.memo.Phase == On || u.fixed && s.wants[u.Name] == wantOn)
+	})
 }
 
 // mayStop says whether servers may be drained and stopped: all that are to be on are, or
@@ -182,7 +200,7 @@ func (s *site) plan(u *unit, now time.Time, every time.Duration) (step, time.Tim
 	}
 	next, again := s.towards(u)
 	switch {
-	case next == ask && now.Before(u.seen.Add(every)) && !s.unproven(u):
+	case next == ask && now.Before(u.seen.Add(every)) && !s.unproven(u) && !s.mute(u):
 		return rest, u.seen.Add(every)
 	case (next == start || next == stop) && !s.ready:
 		return rest, time.Time{}
@@ -213,6 +231,12 @@ func (s *site) towards(u *unit) (step, time.Time) {
 		return s.towardsOff(m)
 	}
 	return rest, time.Time{}
+}
+
+// mute says whether the only server that is on was not ready when it was looked at last: it
+// is looked at again soon.
+func (s *site) mute(u *unit) bool {
+	return u.silent > 0 && s.wants[u.Name] == wantOn && u.memo.Phase == On && !s.serves(u)
 }
 
 func (s *site) towardsOn(m *memo) (step, time.Time) {
