@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+
+	"penstock/infra/testserver"
 )
 
 // TestServer answers from when it serves until its context ends, lets a request
@@ -78,7 +80,7 @@ func TestServer(t *testing.T) {
 // TestServerThatNeverServes frees its address.
 func TestServerThatNeverServes(t *testing.T) {
 	t.Parallel()
-	s, err := Listen(ServerOptions{Connections: 1, Listen: "127.0.0.1:0", Name: "test"})
+	s, err := Listen(ServerOptions{Connections: 1, Listen: testserver.FreeAddress(t), Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
