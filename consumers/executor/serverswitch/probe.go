@@ -7,14 +7,15 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 )
 
 // mostProbe is how much of the answer to a probe is read, for the connection to be kept.
 const mostProbe = 64 << 10
 
-// Probe makes a ready check, for Options.Ready. With a path a server is ready if it
-// answers GET there with 2xx; with none if it takes a connection. client must not follow
-// redirects to elsewhere if that is not to count; nil: one that follows none.
+// Probe makes a ready check, for Options.Ready. With a path, which may have a query, a server
+// is ready if it answers GET there with 2xx; with none if it takes a connection. client must
+// not follow redirects to elsewhere if that is not to count; nil: one that follows none.
 func Probe(client *http.Client, path string) func(ctx context.Context, s Server) error {
 	if client == nil {
 		client = &http.Client{
@@ -23,6 +24,7 @@ func Probe(client *http.Client, path string) func(ctx context.Context, s Server)
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}
+	path, query, _ := strings.Cut(path, "?")
 	return func(ctx context.Context, s Server) error {
 		u, err := url.Parse(s.URL)
 		if err != nil || u.Host == "" {
@@ -31,7 +33,9 @@ func Probe(client *http.Client, path string) func(ctx context.Context, s Server)
 		if path == "" {
 			return connects(ctx, u)
 		}
-		return answers(ctx, client, u.JoinPath(path).String())
+		at := u.JoinPath(path)
+		at.RawQuery = query
+		return answers(ctx, client, at.String())
 	}
 }
 

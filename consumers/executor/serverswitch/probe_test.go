@@ -16,6 +16,10 @@ func TestProbe(t *testing.T) {
 		switch r.URL.Path {
 		case "/base/health":
 			_, _ = io.WriteString(w, "well")
+		case "/asked":
+			if r.URL.RawQuery != "of=all&now" {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
 		case "/base/moved":
 			http.Redirect(w, r, "/base/health", http.StatusFound)
 		default:
@@ -34,6 +38,8 @@ func TestProbe(t *testing.T) {
 		{"/health", s.URL + "/base", true},
 		{"health", s.URL + "/base/", true},
 		{"/", s.URL, false},
+		{"/asked?of=all&now", s.URL, true}, // as entry points ask it
+		{"/asked", s.URL, false},
 		{"/moved", s.URL + "/base", false},
 		{"/health", closed.URL, false},
 		{"/health", "", false},
