@@ -39,8 +39,8 @@ type TableStatus struct {
 	Coding *control.CodingTable `json:"coding,omitempty"`
 	// Servers is the table of kind servers.
 	Servers *control.ServersTable `json:"servers,omitempty"`
-	// Routers are those, of kind coding the coders, of kind servers the entry points and server switches, that have answered a table of the scope not too long ago, by
-	// name and target.
+	// Routers are those that have answered a table of the scope not too long ago, by name and
+	// target; of kind coding the coders, of kind servers the entry points and server switches.
 	Routers []RouterStatus `json:"routers,omitempty"`
 	// Acting is the server switch of the site that acts, StandingBy are those that wait for it
 	// to go; of kind servers.
