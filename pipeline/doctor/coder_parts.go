@@ -12,7 +12,6 @@ import (
 
 	"penstock/consumers/executor/coder/chunks/s3"
 	"penstock/consumers/executor/coder/s3front"
-	"penstock/infra/address"
 	"penstock/pipeline/config"
 )
 
@@ -75,12 +74,10 @@ func (x *examination) token(k *config.Coder) {
 	switch {
 	case err != nil:
 		x.add("configuration", what, Broken, "token_file: "+err.Error(), "the coder refuses to start: make the file, with the token in it, readable by this user"+elsewhere)
-	case strings.TrimSpace(string(b)) != "":
-		x.fine("configuration", what, "%s can be read", k.TokenFile)
-	case address.IsLoopback(address.Host(k.Admin)):
-		x.add("configuration", what, Look, k.TokenFile+" is empty: whoever is on this machine may ask for status and scrub", "put a token into it")
+	case strings.TrimSpace(string(b)) == "":
+		x.add("configuration", what, Broken, k.TokenFile+" is empty", "the coder refuses to start: put a token into it"+elsewhere)
 	default:
-		x.add("configuration", what, Broken, k.TokenFile+" is empty, and admin is off loopback", "the coder refuses to start: put a token into it")
+		x.fine("configuration", what, "%s can be read", k.TokenFile)
 	}
 }
 

@@ -78,8 +78,8 @@ func TestFilesOfCoders(t *testing.T) {
 		"one that has ended":           {tls(old, oldKey), "certificate", Look, "renew it"},
 		"a token":                      {admin("127.0.0.1:9", token), "token", Fine, "can be read"},
 		"no token file":                {admin("127.0.0.1:9", none), "token", Broken, "no such file or directory the coder refuses to start"},
-		"an empty one":                 {admin("127.0.0.1:9", empty), "token", Look, "put a token into it"},
-		"an empty one where it is due": {admin("10.0.0.1:9", empty), "token", Broken, "off loopback"},
+		"an empty one":                 {admin("127.0.0.1:9", empty), "token", Broken, "put a token into it"},
+		"an empty one where it is due": {admin("10.0.0.1:9", empty), "token", Broken, "put a token into it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Run(t.Context(), Options{Config: read(t, coderOf(c.more, "dir:"+d)), Coders: true})

@@ -92,9 +92,6 @@ func (r *Receive) options(ctx context.Context, v *alone) (o otlp.Options, err er
 	if o.Token, err = secretFile("spans.token_file", c.TokenFile); err != nil {
 		return o, err
 	}
-	if c.TokenFile != "" && o.Token == "" {
-		return o, fmt.Errorf("spans.token_file %s: it is empty: %w", c.TokenFile, ErrOptions)
-	}
 	if err = r.secure(&o); err != nil {
 		return o, err
 	}

@@ -176,7 +176,8 @@ func telemetryServer(cfg *config.Config, g prometheus.Gatherer, ready *telemetry
 	return telemetry.NewServer(telemetry.ServerOptions{Gatherer: g, Listen: cfg.Telemetry.Listen, Logger: log, Readiness: ready, Token: token})
 }
 
-// secretFile reads a secret, "" if no file is named.
+// secretFile reads a secret, "" if no file is named. Who names one wants to be asked for it:
+// an empty one is refused, on loopback too.
 func secretFile(field, name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -185,7 +186,11 @@ func secretFile(field, name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s cannot be read: %w", field, err)
 	}
-	return strings.TrimSpace(string(b)), nil
+	secret := strings.TrimSpace(string(b))
+	if secret == "" {
+		return "", fmt.Errorf("%s %s: it is empty: %w", field, name, ErrOptions)
+	}
+	return secret, nil
 }
 
 func syncOf(cfg *config.Config) bus.Sync {

@@ -46,7 +46,9 @@ func (f *coderFlags) client() (*admin.Client, error) {
 		if err != nil {
 			return nil, fmt.Errorf("token_file cannot be read: %w", err)
 		}
-		c.Token = strings.TrimSpace(string(b))
+		if c.Token = strings.TrimSpace(string(b)); c.Token == "" {
+			return nil, fmt.Errorf("token_file %s: it is empty: %w", x.TokenFile, errUsage)
+		}
 	}
 	return c, nil
 }
