@@ -222,7 +222,7 @@ func TestAdopt(t *testing.T) {
 		}
 		other.clean(t)
 		b.stop = func() {}
-		deadline := time.Now().Add(10 * time.Second)
+		deadline := time.Now().Add(patience)
 		for !old.replaced.Load() {
 			_, _ = old.Put(t.Context(), PutInput{Bucket: "bucket", Key: "late", Body: bytes.NewReader(data), Size: int64(len(data))})
 			if time.Now().After(deadline) {

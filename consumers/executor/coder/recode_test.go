@@ -22,7 +22,7 @@ func (b *bench) again(t *testing.T, change func(*Options)) {
 
 func (b *bench) surveyDone(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); b.unseen.Load() > 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); b.unseen.Load() > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("versions are not looked through")
 		}

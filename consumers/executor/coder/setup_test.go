@@ -71,6 +71,9 @@ type bench struct {
 
 const testSegment = 64 << 10
 
+// patience is how long is waited for what has to come, where nothing is measured.
+const patience = time.Minute
+
 func options(t testing.TB, layout object.Layout, n, k int) Options {
 	t.Helper()
 	return Options{

@@ -104,7 +104,7 @@ func (b *bench) replacedSoon(t *testing.T) {
 		heal(s)
 	}
 	go func() { _ = b.shipper.Sync(context.Background()) }()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(patience)
 	for !b.replaced.Load() {
 		if time.Now().After(deadline) {
 			t.Fatal("it goes on")
