@@ -235,6 +235,7 @@ func (c *Coder) Stats(context.Context) (Stats, error) {
 	}
 	defer leave()
 	unseen := c.unseen.Load()
+	c.unreadable.forget(c.isGone)
 	s, q := c.catalog.Stats(), c.queue.State()
 	out := Stats{
 		Buckets: s.Buckets, Objects: s.Objects, Bytes: s.Bytes, Uploads: s.Uploads,

@@ -18,7 +18,8 @@ const maxLost = 1000
 const maxUnreadable = 100_000
 
 // unreadable are the versions known to be unreadable: those that the last scrub found, and
-// those that reads have found since it began. They are forgotten when the process ends.
+// those that reads have found since it began. They are forgotten once they are gone, and when
+// the process ends.
 type unreadable struct {
 	mu     sync.Mutex
 	found  map[string]uint64 // by id: during which scrub it was found last
@@ -70,6 +71,35 @@ func (u *unreadable) end(scrub uint64, beyond int64) {
 		}
 	}
 	u.beyond = beyond
+}
+
+// mostForgotten is of how many versions it is looked at a time whether they are still there.
+const mostForgotten = 1000
+
+// forget forgets versions that are gone: objects that were deleted or written again. Of many
+// it looks at some, drawn anew each time.
+func (u *unreadable) forget(gone func(id string) bool) {
+	var look []string
+	u.mu.Lock()
+	for id := range u.found {
+		if len(look) == mostForgotten {
+			break
+		}
+		look = append(look, id)
+	}
+	u.mu.Unlock()
+	look = slices.DeleteFunc(look, func(id string) bool { return !gone(id) })
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, id := range look {
+		delete(u.found, id)
+	}
+}
+
+// isGone tells whether nothing has a version as its content any more.
+func (c *Coder) isGone(version string) bool {
+	_, _, err := c.catalog.Version(version)
+	return errors.Is(err, catalog.ErrNoVersion)
 }
 
 func (u *unreadable) count() int64 {

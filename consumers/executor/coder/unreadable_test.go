@@ -129,8 +129,9 @@ func TestScrubNamesTheLost(t *testing.T) {
 	b.unreadable(t, 0)
 }
 
-// TestReadsFindTheUnreadable: each version counts once; that stores don't answer is no
-// sign of it, neither to a read nor to a scrub, nor does that scrub take anything back.
+// TestReadsFindTheUnreadable: each version counts once, as long as it is there; that stores
+// don't answer is no sign of it, neither to a read nor to a scrub, nor does that scrub take
+// anything back.
 func TestReadsFindTheUnreadable(t *testing.T) {
 	t.Parallel()
 	var out written
@@ -176,6 +177,7 @@ func TestReadsFindTheUnreadable(t *testing.T) {
 	b.unreadable(t, 1)
 	heal(b.stores[3])
 	b.put(t, "k", noise(3, 5000))
+	b.unreadable(t, 0) // nothing has it any more
 	if r, err := b.Scrub(t.Context(), ScrubOptions{Repair: true}, nil); err != nil || r.Lost != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -198,7 +200,13 @@ func TestLostIsBounded(t *testing.T) {
 		s.report.Lost[0] != (Name{Key: "k", Version: "0006"}) || s.report.Lost[maxLost-1].Version != fmt.Sprint(maxLost+5) {
 		t.Errorf("%d, %d names: %+v", s.report.Unreadable, len(s.report.Lost), s.report.Lost[:1])
 	}
-	b.unreadable(t, maxLost+5)
+	if n := b.Coder.unreadable.count(); n != maxLost+5 {
+		t.Errorf("%d are unreadable", n)
+	}
+	for range 2 { // None of them is there, and it is looked at some a time.
+		b.Coder.unreadable.forget(b.isGone)
+	}
+	b.unreadable(t, 0)
 }
 
 // TestUnreadableIsBounded: a scrub counts what there is no room for, and one that ends
