@@ -28,6 +28,9 @@ func serversConfig(cfg *config.Config) servers.Config {
 		}
 		out.Classes = append(out.Classes, servers.Class{Name: name, Limit: k.TMax.Std(), Penalty: noneIfZero(k.Penalty)})
 	}
+	for i := range cfg.Coders {
+		out.Coders = append(out.Coders, cfg.Coders[i].Name)
+	}
 	for _, site := range cfg.Sites {
 		x, n := servers.Site{Name: site.Name}, 0
 		for _, zone := range cfg.ZonesOf(site.Name) {

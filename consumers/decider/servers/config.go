@@ -62,6 +62,9 @@ type Class struct {
 // field says otherwise. Package switching says what the fields from Critical on mean.
 type Config struct {
 	Policy string `json:"policy"` // none, penalty or forecast; defaults to penalty
+	// Coders are servers of no site: what coders log of their clients' requests is none of
+	// this policy's concern, and is left out.
+	Coders []string `json:"coders,omitempty"`
 	// Sites in the order of commands; 1 to 1024.
 	Sites []Site `json:"sites"`
 	// Window is the width of a window, a multiple of 1 s; defaults to 1 s.
@@ -146,6 +149,9 @@ func (c Config) Validate() error {
 	f.Need(c.Most == 0 || c.Most >= c.Least, "most", c.Most, "least or more, 0: all")
 	f.Need(c.WeightChange < 1, "weight_change", c.WeightChange, "below 1")
 	f.Need(c.TTL >= 2*c.Window, "ttl", c.TTL, "at least two windows")
+	for i, n := range c.Coders {
+		f.Need(usable(n), fmt.Sprintf("coders[%d]", i), n, "a name of 1 to 1024 bytes")
+	}
 	names := map[string]bool{}
 	for i := range c.Classes {
 		x, at := &c.Classes[i], fmt.Sprintf("classes[%d]", i)

@@ -2,6 +2,7 @@ package servers
 
 import (
 	"math"
+	"slices"
 
 	"penstock/consumers/decider/servers/switching"
 	"penstock/schemas/window"
@@ -88,7 +89,9 @@ func (t *Policy) rows(x *window.Table, l *learned) {
 		}
 		j, ok := t.servers[i][name]
 		if !ok {
-			s.unlisted[name]++
+			if !slices.Contains(t.config.Coders, name) {
+				s.unlisted[name]++
+			}
 			continue
 		}
 		s.gauges[j].add(&r)
