@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -67,11 +68,8 @@ func (f *aloneFlags) alone(con *console, verb, name, does string) (*topology.Alo
 	}, nil
 }
 
-// serverLog is the log of a process that serves: it says when it starts and stops.
+// serverLog is the log of a process that serves: unless a level is asked for, it says when
+// it starts and stops.
 func (con *console) serverLog() (zerolog.Logger, error) {
-	level := con.level
-	if level == "warn" {
-		level = "info"
-	}
-	return telemetry.NewLogger(con.err, telemetry.LogOptions{Level: level})
+	return telemetry.NewLogger(con.err, telemetry.LogOptions{Level: cmp.Or(con.level, "info")})
 }

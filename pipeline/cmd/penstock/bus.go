@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func (f *busFlags) connect(ctx context.Context, con *console) (*bus.Bus, error) 
 
 // logger writes to standard error: for people on a terminal, else JSON.
 func (con *console) logger() zerolog.Logger {
-	log, err := telemetry.NewLogger(con.err, telemetry.LogOptions{Level: con.level})
+	log, err := telemetry.NewLogger(con.err, telemetry.LogOptions{Level: cmp.Or(con.level, "warn")})
 	if err != nil {
 		return zerolog.Nop() // The command line allows no other levels.
 	}

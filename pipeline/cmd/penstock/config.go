@@ -28,6 +28,9 @@ func (c *configCheckCmd) Run(con *console) error {
 	var notes []string
 	if cfg != nil {
 		notes = cfg.Notes()
+		if cfg.Privacy.UserKey == "" {
+			notes = append(notes, "privacy.user_key is not set: replay needs none, but serve, entry and follow refuse to start")
+		}
 	}
 	if missing, e := config.MissingPrograms(c.File); e == nil { // Else it has faults, which are told.
 		for _, f := range missing {

@@ -25,7 +25,7 @@ import (
 
 // cli is the whole command line; each verb has a file of its own.
 type cli struct {
-	LogLevel string `help:"Least level of the log lines on standard error: debug, info, warn, error." enum:"debug,info,warn,error" default:"warn" env:"PENSTOCK_LOG"`
+	LogLevel string `help:"Least level of the log lines on standard error: debug, info, warn, error; unless it is given, info of what serves and warn of everything else." enum:",debug,info,warn,error" default:"" env:"PENSTOCK_LOG"`
 	JSON     bool   `name:"json" help:"Print for machines instead of people."`
 
 	Replay       replayCmd       `cmd:"" help:"Send recordings through the whole loop on an embedded bus, write a report and exit."`
