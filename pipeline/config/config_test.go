@@ -232,6 +232,7 @@ func TestNotesOnServers(t *testing.T) {
 		"servers: {policy: A2}\n": "servers steers nothing: there are no classes",
 		"servers: {classes: {other: {t_max: 1s, penalty: 1}}, switching: {policy: penalty}}\n":                                                       "there are no hooks",
 		"servers: {classes: {other: {t_max: 1s, penalty: 1}}, switching: {hooks: [{kind: none}]}}\n":                                                 "hooks do nothing",
+		"servers: {ramp: 10s, classes: {other: {t_max: 1s, penalty: 1}}, switching: {policy: penalty, cooldown: 5s}}\n":                              "cooldown 5s is shorter than servers.ramp 10s",
 		"servers: {classes: {gold: {t_max: 1s, penalty: 1}}}\n":                                                                                      "classes.gold: no rule of entry.class",
 		"servers: {classes: {gold: {t_max: 1s, penalty: 1}}}\nentry: {class: [{path: \"/gold/**\", class: gold}]}\n":                                 "",
 		"servers: {classes: {gold: {t_max: 1s, penalty: 1}}}\nentry: {class: [{path: \"/x/**\", class: gold}, {path: \"/gold/**\", class: golt}]}\n": "servers.classes has no golt",

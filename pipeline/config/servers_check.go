@@ -166,6 +166,9 @@ func (c *Config) serverNotes() (notes []string) {
 	if s.Switching.Policy == SwitchNone && len(s.Switching.Hooks) > 0 {
 		notes = append(notes, "servers.switching.hooks do nothing: the policy is none")
 	}
+	if w := &s.Switching; w.Policy != SwitchNone && w.Cooldown < s.Ramp {
+		notes = append(notes, fmt.Sprintf("servers.switching.cooldown %v is shorter than servers.ramp %v: more servers are turned on than are needed, before the one before has its share", w.Cooldown, s.Ramp))
+	}
 	for _, name := range s.ClassNames() {
 		listed := name == OtherClass || slices.ContainsFunc(c.Entry.Class, func(r ClassRule) bool { return r.Class == name })
 		if !listed {

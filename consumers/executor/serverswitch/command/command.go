@@ -33,7 +33,8 @@ const killWait = time.Second
 type Options struct {
 	// On and Off are called to turn a server on and off. Needed.
 	On, Off []string
-	// Status is called to know what a server is. Empty: that can't be told.
+	// Status is called to know what a server is: it is off if it ends with 1 or 3, or with 0
+	// and nothing said but "off"; else with 0 on. Empty: that can't be told.
 	Status []string
 	// Timeout after which a program is killed. 0: only the switch's.
 	Timeout time.Duration
@@ -66,7 +67,7 @@ func (b *Backend) Switch(ctx context.Context, o serverswitch.Order) error {
 	if o.On {
 		argv, action = b.o.On, "on"
 	}
-	_, err := b.call(ctx, o.Server, action, argv, "PENSTOCK_EPOCH="+strconv.FormatUint(o.Epoch, 10), "PENSTOCK_KEY="+o.Key)
+	_, _, err := b.call(ctx, o.Server, action, argv, "PENSTOCK_EPOCH="+strconv.FormatUint(o.Epoch, 10), "PENSTOCK_KEY="+o.Key)
 	return err
 }
 
@@ -75,8 +76,10 @@ func (b *Backend) Observe(ctx context.Context, s serverswitch.Server) (serverswi
 	if len(b.o.Status) == 0 {
 		return serverswitch.Unseen, nil
 	}
-	code, err := b.call(ctx, s, "status", b.o.Status)
+	code, said, err := b.call(ctx, s, "status", b.o.Status)
 	switch {
+	case err == nil && strings.EqualFold(said, "off"):
+		return serverswitch.PowerOff, nil
 	case err == nil:
 		return serverswitch.PowerOn, nil
 	case code == 1, code == 3:
@@ -85,18 +88,19 @@ func (b *Backend) Observe(ctx context.Context, s serverswitch.Server) (serverswi
 	return serverswitch.Unseen, err
 }
 
-// call runs a program to its end and returns its exit code, −1 if it has none.
-func (b *Backend) call(ctx context.Context, s serverswitch.Server, action string, argv []string, env ...string) (code int, err error) {
+// call runs a program to its end and returns its exit code, −1 if it has none, and its last
+// words.
+func (b *Backend) call(ctx context.Context, s serverswitch.Server, action string, argv []string, env ...string) (code int, words string, err error) {
 	if b.o.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, b.o.Timeout, fmt.Errorf("killed after %v", b.o.Timeout))
 		defer cancel()
 	}
 	host, port := place(s)
-	words := strings.NewReplacer("{server}", s.Name, "{host}", host, "{port}", port, "{zone}", s.Zone, "{site}", s.Site, "{action}", action)
+	places := strings.NewReplacer("{server}", s.Name, "{host}", host, "{port}", port, "{zone}", s.Zone, "{site}", s.Site, "{action}", action)
 	args := make([]string, len(argv))
 	for i, a := range argv {
-		args[i] = words.Replace(a)
+		args[i] = places.Replace(a)
 	}
 	c := exec.CommandContext(ctx, args[0], args[1:]...)
 	c.Env = append(append(os.Environ(),
@@ -112,19 +116,19 @@ func (b *Backend) call(ctx context.Context, s serverswitch.Server, action string
 	err = c.Run()
 	runtime.UnlockOSThread()
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil {
-		return 0, nil // What it has started, and left our pipe to, goes on.
+		return 0, said.String(), nil // What it has started, and left our pipe to, goes on.
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = fmt.Errorf("%w (%w)", cause, err)
 	}
-	if text := said.String(); text != "" {
-		err = fmt.Errorf("%w: %s", err, text)
+	if words = said.String(); words != "" {
+		err = fmt.Errorf("%w: %s", err, words)
 	}
 	code = -1
 	if c.ProcessState != nil {
 		code = c.ProcessState.ExitCode()
 	}
-	return code, fmt.Errorf("%w %s %s: %w", ErrFailed, args[0], action, err)
+	return code, words, fmt.Errorf("%w %s %s: %w", ErrFailed, args[0], action, err)
 }
 
 // killGroup kills all processes of a group.

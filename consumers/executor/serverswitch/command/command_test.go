@@ -156,6 +156,22 @@ func told(t *testing.T, folder string, want ...string) {
 	}
 }
 
+// TestWhatAStatusSays: one that ends well and says off and no more is off: that is what many
+// scripts do in place of an exit code.
+func TestWhatAStatusSays(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]serverswitch.Power{
+		"echo off": serverswitch.PowerOff, "echo OFF >&2": serverswitch.PowerOff, "echo on": serverswitch.PowerOn, "true": serverswitch.PowerOn,
+		"echo it was off": serverswitch.PowerOn, "echo on; exit 3": serverswitch.PowerOff, "echo off; exit 4": serverswitch.Unseen,
+	} {
+		b := backend(t, command.Options{On: []string{"true"}, Off: []string{"true"}, Status: []string{"sh", "-c", script}})
+		got, err := b.Observe(t.Context(), serverswitch.Server{Name: "a"})
+		if got != want || (err != nil) != (want == serverswitch.Unseen) {
+			t.Errorf("%s: %v, %v, expected %v", script, got, err, want)
+		}
+	}
+}
+
 // TestFails: an exit code with the last words, a program that isn't there, and what codes
 // of a status mean.
 func TestFails(t *testing.T) {

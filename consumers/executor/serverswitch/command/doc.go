@@ -7,8 +7,9 @@
 // table, and PENSTOCK_KEY, which is the same for all tries of one switch. It has no input.
 //
 // Exit code 0 is success. A program for status ends with 0 if the server is on and with 1
-// or 3 (as init scripts do) if it is off; anything else says nothing. What a program
-// writes is for its failure's text, of which the end is kept.
+// or 3 (as init scripts do) if it is off; it is off too if all that it writes is off. Any
+// other code says nothing. What a program writes besides is for its failure's text, of which
+// the end is kept.
 //
 // States: there are none. A program runs in a process group of its own; when its time is
 // over, or the process is being stopped, the group is killed, so that nothing that it has
