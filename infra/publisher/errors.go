@@ -12,7 +12,7 @@ var (
 	ErrNotReplay = errors.New("not a publisher of that kind")
 
 	// ErrSpoolInUse is returned by New when another process has the spool.
-	ErrSpoolInUse = errors.New("the spool is in use by another process")
+	ErrSpoolInUse = errors.New("the spool is in use by another process: each needs a folder of its own (of penstock: another --name or --state)")
 
 	// ErrGroup is returned by Send when the rows since the last Commit are more
 	// than a group may hold. The row was not taken; it can be sent after Commit.

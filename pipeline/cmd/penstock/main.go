@@ -119,7 +119,7 @@ func runHooked(ctx context.Context, args []string, stdout, stderr io.Writer, hoo
 		return exit
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "penstock: %v\n", err)
+		fmt.Fprintf(stderr, "penstock: %v (penstock --help says what there is)\n", err)
 		return 2
 	}
 	con := &console{ctx: ctx, out: stdout, err: stderr, json: c.JSON, level: c.LogLevel, terminal: isTerminal(stderr), hook: hook}

@@ -106,7 +106,7 @@ func (c *Client) do(ctx context.Context, method, path string) (*http.Response, e
 	}
 	res, err := client.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("ask a coder: %w", err)
+		return nil, fmt.Errorf("ask a coder (does it run, and is this its admin address?): %w", err)
 	}
 	if res.StatusCode == http.StatusOK {
 		return res, nil
