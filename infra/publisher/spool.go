@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 
 	"penstock/infra/bus"
+	"penstock/infra/folderlock"
 	"penstock/schemas/event"
 )
 
@@ -29,7 +29,7 @@ const leastCost = 4 << 10
 // behind what was sent.
 type spool struct {
 	dir     string
-	lock    *os.File
+	lock    *folderlock.Lock
 	max     int64
 	step    int64 // size at which a new file is begun
 	grouped bool  // batches come in groups, with a position
@@ -72,12 +72,12 @@ func openSpool(dir string, most int64) (*spool, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("spool: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, "spool.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := folderlock.Take(dir, "spool.lock", 0o600)
+	if errors.Is(err, folderlock.ErrHeld) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrSpoolInUse)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("spool: %w", err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", dir, ErrSpoolInUse), lock.Close())
 	}
 	return &spool{
 		dir: dir, lock: lock, max: most, step: min(most/8, 16<<20), files: map[*segment]struct{}{},

@@ -11,7 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
+
+	"penstock/infra/folderlock"
 )
 
 const (
@@ -31,7 +32,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type journalFile struct {
 	dir  string
 	sync bool
-	lock *os.File
+	lock *folderlock.Lock
 
 	mu      sync.Mutex // of all below
 	f       *os.File
@@ -47,12 +48,12 @@ func openJournalFile(dir string, sync bool, each func(*record)) (*journalFile, e
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("mover journal: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o644)
+	lock, err := folderlock.Take(dir, lockName, 0o644)
+	if errors.Is(err, folderlock.ErrHeld) {
+		return nil, fmt.Errorf("mover journal: %w: %w", ErrInUse, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("mover journal: %w", err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("mover journal %s: %w: %w", dir, ErrInUse, err), lock.Close())
 	}
 	j := &journalFile{dir: dir, sync: sync, lock: lock}
 	if err := j.load(each); err != nil {

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"syscall"
 	"time"
 
 	"penstock/infra/clock"
+	"penstock/infra/folderlock"
 )
 
 const (
@@ -22,7 +21,7 @@ const (
 
 // Folder is a state folder that is this process's until it is closed, or the process ends,
 // however it does.
-type Folder struct{ lock *os.File }
+type Folder struct{ lock *folderlock.Lock }
 
 // Claim makes a folder, if it isn't there, this process's, waiting a moment for one that is
 // on its way out. ErrInUse if another process has it, which may be one that stands by; a
@@ -48,18 +47,15 @@ func claim(folder string) (*Folder, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("state folder of the server switch: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR|os.O_CREATE, 0o644)
+	lock, err := folderlock.Take(folder, lockName, 0o644)
+	if errors.Is(err, folderlock.ErrHeld) {
+		return nil, fmt.Errorf("%w: %w", ErrInUse, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("state folder of the server switch: %w", err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w: %w", folder, ErrInUse, err), lock.Close())
 	}
 	return &Folder{lock}, nil
 }
 
-// Close gives the folder free. The lock is taken off by name: a program that is being
-// started at this instant has a copy of the descriptor until it runs.
-func (f *Folder) Close() error {
-	return errors.Join(syscall.Flock(int(f.lock.Fd()), syscall.LOCK_UN), f.lock.Close())
-}
+// Close gives the folder free.
+func (f *Folder) Close() error { return f.lock.Close() }
