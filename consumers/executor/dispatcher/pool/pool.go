@@ -130,12 +130,12 @@ func (p *Pool) Done(now int64, id uint64, o Outcome, starts []Start) []Start {
 // that another is to follow at once.
 func (p *Pool) learn(now int64, s *server, j *job, seconds float64, ok bool) (more bool) {
 	trial := ok && j.trial
-	switch estimate := s.estimate(j); {
+	switch {
 	case trial:
 		var by float64
-		by, more = s.trying.add(longer(seconds, estimate))
+		by, more = s.trying.add(longer(seconds, s.estimate(j)))
 		s.model.LearnAfresh(j.size, j.dynamic, seconds, by)
-	case ok || seconds > estimate:
+	case ok || seconds > s.estimate(j):
 		s.model.LearnService(j.size, j.dynamic, seconds)
 	}
 	switch {
