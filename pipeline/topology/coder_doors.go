@@ -33,7 +33,7 @@ func (c *Coder) entrances(x *config.Coder, observe func(s3front.Request)) (e ent
 	}
 	part := c.part("admin")
 	e.desk = admin.Options{Listen: x.Admin, Name: x.Name, Layout: x.LayoutName(), Logger: &part}
-	token, err := secretFile("token_file", x.TokenFile)
+	token, err := SecretFile("token_file", x.TokenFile)
 	if token != "" {
 		e.desk.Tokens = []string{token}
 	}

@@ -355,7 +355,7 @@ const minPeerKey = 16
 // request that goes from one to the other.
 func peerKey(file, userKey string) ([]byte, error) {
 	if file != "" {
-		key, err := secretFile("entry.peer_key_file", file)
+		key, err := SecretFile("entry.peer_key_file", file)
 		if err != nil {
 			return nil, err
 		}

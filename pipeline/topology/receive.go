@@ -89,7 +89,7 @@ func (r *Receive) options(ctx context.Context, v *alone) (o otlp.Options, err er
 	if o.Rules, err = c.Rules(); err != nil {
 		return o, err
 	}
-	if o.Token, err = secretFile("spans.token_file", c.TokenFile); err != nil {
+	if o.Token, err = SecretFile("spans.token_file", c.TokenFile); err != nil {
 		return o, err
 	}
 	if err = r.secure(&o); err != nil {

@@ -42,7 +42,7 @@ func (r *Redirector) start(_ context.Context, v *alone) (string, error) {
 	for _, n := range r.Config.Entry.TrustedProxies {
 		o.Trusted = append(o.Trusted, netip.MustParsePrefix(n)) // Checked with the configuration.
 	}
-	token, err := secretFile("redirector.token_file", c.TokenFile)
+	token, err := SecretFile("redirector.token_file", c.TokenFile)
 	if err != nil {
 		return "", err
 	}

@@ -140,7 +140,7 @@ func (r *Router) pull(ctx context.Context, v *alone) (string, error) {
 		Rate: float64(c.Rate), Ready: followed.Known, Registerer: v.registry, Shares: tables, Sites: siteNames(r.Config),
 		TotalRate: float64(c.TotalRate), WritesAt: writesAt(r.Config),
 	}
-	token, err := secretFile("router.token_file", c.TokenFile)
+	token, err := SecretFile("router.token_file", c.TokenFile)
 	if err != nil {
 		return "", err
 	}

@@ -107,7 +107,7 @@ func xdsServer(v *alone, c *config.RouterXDS) ([]grpc.ServerOption, error) {
 		}
 		options = append(options, grpc.Creds(credentials.NewTLS(t)))
 	}
-	token, err := secretFile("token_file", c.TokenFile)
+	token, err := SecretFile("token_file", c.TokenFile)
 	if err != nil || token == "" {
 		return options, err
 	}

@@ -169,16 +169,17 @@ func telemetryServer(cfg *config.Config, g prometheus.Gatherer, ready *telemetry
 	if cfg.Telemetry.Listen == "" {
 		return nil, nil
 	}
-	token, err := secretFile("telemetry.token_file", cfg.Telemetry.TokenFile)
+	token, err := SecretFile("telemetry.token_file", cfg.Telemetry.TokenFile)
 	if err != nil {
 		return nil, err
 	}
 	return telemetry.NewServer(telemetry.ServerOptions{Gatherer: g, Listen: cfg.Telemetry.Listen, Logger: log, Readiness: ready, Token: token})
 }
 
-// secretFile reads a secret, "" if no file is named. Who names one wants to be asked for it:
-// an empty one is refused, on loopback too.
-func secretFile(field, name string) (string, error) {
+// SecretFile reads a secret, "" if no file is named. Who names one wants to be asked for it:
+// an empty one is refused, on loopback too. The error names the field, and of an empty file
+// wraps ErrOptions.
+func SecretFile(field, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}

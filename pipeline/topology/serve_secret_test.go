@@ -33,7 +33,7 @@ func TestSecretFile(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := secretFile("telemetry.token_file", file)
+		got, err := SecretFile("telemetry.token_file", file)
 		if got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s: got %q, %v, expected %q, %v", name, got, err, c.want, c.err)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,14 +40,8 @@ func (f *coderFlags) client() (*admin.Client, error) {
 	if c.Addr == "" {
 		return nil, fmt.Errorf("coder %s has no admin address in the configuration: --admin says where it answers: %w", x.Name, errUsage)
 	}
-	if x.TokenFile != "" {
-		b, err := os.ReadFile(x.TokenFile)
-		if err != nil {
-			return nil, fmt.Errorf("token_file cannot be read: %w", err)
-		}
-		if c.Token = strings.TrimSpace(string(b)); c.Token == "" {
-			return nil, fmt.Errorf("token_file %s: it is empty: %w", x.TokenFile, errUsage)
-		}
+	if c.Token, err = topology.SecretFile("token_file", x.TokenFile); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
