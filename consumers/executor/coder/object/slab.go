@@ -3,7 +3,9 @@ package object
 // slab is the memory of one segment: N frames and the strips in them. In the shared
 // layout frames lie on end, as in the blob. In spread each begins a page: frames that
 // begin at nearly the same place of different pages make processors take the stores to
-// one for loads from another, which costs a fifth of the speed where parity is little.
+// one for loads from another, which costs a fifth of the speed where parity is little. More
+// frames than the first cache has ways would drive each other out of it, so these begin
+// apart, each at a part of the page of its own.
 type slab struct {
 	layout Layout
 	memory []byte
@@ -12,8 +14,14 @@ type slab struct {
 	stride int // from one frame to the next
 }
 
-// page is what the processors' comparison of addresses goes by.
-const page = 4096
+const (
+	// page is what the processors' comparison of addresses goes by, and what the sets of
+	// their caches repeat after.
+	page      = 4096
+	cacheLine = 64
+	// ways is how many lines at one place of a page a processor's first cache holds.
+	ways = 8
+)
 
 // fit makes the slab one of n strips of the given bytes. Memory grows and is kept, and
 // so is what stands in it.
@@ -22,6 +30,9 @@ func (b *slab) fit(n int, strip int64) {
 	b.stride = b.strip + TrailerBytes
 	if b.layout == Spread {
 		b.stride = (b.stride + page - 1) / page * page
+		if n > ways {
+			b.stride += page / n / cacheLine * cacheLine
+		}
 	}
 	need := n * b.stride
 	if cap(b.memory) < need {
